@@ -1,4 +1,5 @@
 //! Lagwarden keeps the endpoint list of a database's read Service true: only replicas that are proven to be caught up are
 //! in it, and when none is, a declared fallback decides.
 
+pub mod clock;
 pub mod policy;
