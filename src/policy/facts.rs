@@ -103,6 +103,16 @@ pub struct Blindness {
 }
 
 impl Facts {
+    /// What is known before the first look.
+    pub fn nothing() -> Self {
+        Self {
+            members: Vec::new(),
+            reach: Reach::Most,
+            silent: false,
+            unresolved: true,
+        }
+    }
+
     /// Reads the silence of every member.
     pub fn gather(
         members: &Members,

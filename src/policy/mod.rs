@@ -7,7 +7,7 @@
 //! Reading order: [`pool`] (the machine), [`service`] (one service's decision), [`facts`] (how silence is read),
 //! [`source`] and [`primary`] (who is true, and until when), [`member`] and [`lease`] (what an answer proves), [`timeline`]
 //! and [`position`] (in terms of what), [`selection`] and [`damping`] (who else, and how soon), [`settings`] (what is asked
-//! for), [`state`], [`reason`], [`cause`] and [`transition`] (how it is told).
+//! for), [`state`], [`reason`], [`cause`], [`transition`] and [`report`] (how it is told).
 
 pub mod agenda;
 pub mod cause;
@@ -21,6 +21,7 @@ pub mod pool;
 pub mod position;
 pub mod primary;
 pub mod reason;
+pub mod report;
 pub mod seat;
 pub mod selection;
 pub mod service;

@@ -60,6 +60,7 @@ pub struct Pool {
     pub(super) members: Members,
     pub(super) source: Source,
     pub(super) services: Vec<Service>,
+    pub(super) facts: Facts,
     blindness: Blindness,
     started: Moment,
     warm: bool,
@@ -74,6 +75,7 @@ impl Pool {
             members: Members::new(),
             source: Source::default(),
             services,
+            facts: Facts::nothing(),
             blindness: Blindness::default(),
             started: now,
             warm: false,
@@ -120,6 +122,7 @@ impl Pool {
         }
         step.nudge = self.source.nudge(&mut agenda, &self.settings);
         step.wake = agenda.next();
+        self.facts = facts;
         step
     }
 
