@@ -676,3 +676,20 @@ fn the_end_of_time_is_far() {
     world.step(Event::Tick);
     assert!(world.now > Moment::ORIGIN);
 }
+
+/// Our own process was stopped for a while: everything looks old at once, and nothing of it is news.
+#[test]
+fn a_pause_of_our_own_changes_nothing() {
+    for millis in [900, 3000, 60_000] {
+        let mut world = world();
+        world.sleep(millis);
+        world.run(5000);
+        world.expect(&ABC, ServiceState::Normal);
+        let lists = world
+            .transitions
+            .iter()
+            .filter(|t| matches!(t, Transition::List { .. }))
+            .count();
+        assert_eq!(lists, 0, "{millis} ms: {:?}", world.transitions);
+    }
+}

@@ -47,7 +47,7 @@ pub enum Reach {
     Most,
     /// Most are blind or refuse: what the primary shows of them counts.
     Few,
-    /// Most are blind, and those that the primary has not lost too keep their state.
+    /// Most are blind, or were a moment ago, and those blind that the primary has not lost too keep their state.
     Frozen,
     /// Nobody answers us, the primary included.
     Isolated,
@@ -100,6 +100,8 @@ pub struct Facts {
 #[derive(Clone, Default, Debug)]
 pub struct Blindness {
     since: Option<Moment>,
+    /// When most last were.
+    last: Moment,
 }
 
 impl Facts {
@@ -158,7 +160,13 @@ impl Facts {
                 trouble: member.trouble.map(|t| Reason::from(t.kind)),
             });
         }
-        facts.freeze(blind_count * 2 > count, blindness, members, agenda);
+        facts.freeze(
+            blind_count * 2 > count,
+            settings.blind_after(),
+            blindness,
+            members,
+            agenda,
+        );
         facts
     }
 
@@ -218,14 +226,28 @@ impl Facts {
         shown && self.reach >= Reach::Few && !self.silent && !self.unresolved
     }
 
-    fn freeze(&mut self, most_blind: bool, blindness: &mut Blindness, members: &Members, agenda: &mut Agenda) {
-        if !most_blind {
+    fn freeze(
+        &mut self,
+        most_blind: bool,
+        grace: Duration,
+        blindness: &mut Blindness,
+        members: &Members,
+        agenda: &mut Agenda,
+    ) {
+        let isolated = self.reach == Reach::Isolated;
+        if most_blind || isolated {
+            blindness.last = agenda.now();
+        }
+        // When contact returns, members answer one after another: those that have yet to are not thrown out meanwhile.
+        let ending = blindness.since.is_some() && !agenda.passed(blindness.last + grace);
+        if !most_blind && !isolated && !ending {
             blindness.since = None;
             return;
         }
-        let since = *blindness.since.get_or_insert(agenda.now());
-        let isolated = self.reach == Reach::Isolated;
-        if !isolated && agenda.reached(since + FREEZE_MAX) {
+        let since = blindness.since.get_or_insert(agenda.now());
+        if isolated {
+            *since = agenda.now();
+        } else if agenda.reached(*since + FREEZE_MAX) {
             return;
         }
         self.reach = self.reach.max(Reach::Frozen);

@@ -105,8 +105,10 @@ impl Source {
         if let (Some(last), Some(newest)) = (self.answered, timeline.newest().and_then(|s| s.sent))
             && observation.answered > last + settings.silent_after()
         {
+            // An answer that was asked for before the silence and known after it belongs to before.
+            let straddles = observation.asked <= last + settings.silent_after();
             self.gap = Some(Gap {
-                before: newest,
+                before: if straddles { observation.asked } else { newest },
                 returned: observation.answered,
                 restarted: self.incarnation != Some(sighting.incarnation),
             });

@@ -191,6 +191,16 @@ impl World {
         self.run_until(end, |_| {});
     }
 
+    /// Lets `millis` pass in which the deciding process does nothing, and the world goes on.
+    pub(super) fn sleep(&mut self, millis: u64) {
+        self.now = self.now + Duration::from_millis(millis);
+        while let Some(every) = self.writes_every.filter(|_| self.next_write <= self.now) {
+            self.commits.push(self.next_write);
+            self.next_write = self.next_write + every;
+        }
+        self.step(Event::Tick);
+    }
+
     /// Lets time pass up to `end`, looking at the world after each step.
     pub(super) fn run_until(&mut self, end: Moment, mut look: impl FnMut(&Self)) {
         loop {
