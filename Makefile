@@ -2,11 +2,21 @@
 export LAGWARDEN_CACHE ?= $(shell scripts/cache-dir)
 export CARGO_TARGET_DIR ?= $(LAGWARDEN_CACHE)/target
 
-.PHONY: test check
+.PHONY: test check tools generate
 
-test: check
+test: check tools
 	cargo test --locked
 
 check:
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+
+# The servers that the tests start; each says what is missing when it cannot be had.
+tools:
+	scripts/get-tools
+	scripts/get-kubernetes >/dev/null
+	scripts/get-postgresql any >/dev/null
+
+# Files that are committed and made by a command.
+generate:
+	cargo run --locked -q -- crd > crds/replicapools.lagwarden.io.yaml

@@ -1,0 +1,8 @@
+//! The `lagwarden` command.
+
+use clap::Parser;
+use lagwarden::cli::Cli;
+
+fn main() -> anyhow::Result<()> {
+    Cli::parse().run()
+}
