@@ -287,7 +287,7 @@ impl Member {
 
     fn prove(&mut self, seen: &Seen, answered: Moment, timeline: &Timeline) {
         // An answer to a question asked before the first sample is no judgement: the next one is.
-        self.judged |= timeline.newest().is_some_and(|s| s.answered <= seen.asked);
+        self.judged |= timeline.begun().is_some_and(|begun| begun <= seen.asked);
         let Some(shown) = seen.position.as_ref().and_then(|p| timeline.translate(seen.history, p)) else {
             return;
         };

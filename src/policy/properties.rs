@@ -210,7 +210,9 @@ proptest! {
         let mut world = World::new(PoolSettings::new(vec![s]), &NAMES);
         live(&mut world, &night, |_| {});
         for t in &world.transitions {
-            if let Transition::Member { to: MemberState::Serving, bound, limit, .. } = t {
+            if let Transition::Member { from, to: MemberState::Serving, bound, limit, .. } = t
+                && *from != MemberState::Serving
+            {
                 prop_assert!(bound.is_some_and(|b| b <= *limit), "{t:?}");
             }
         }

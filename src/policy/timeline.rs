@@ -151,6 +151,11 @@ impl Timeline {
         self.samples.last().map(|s| &s.position)
     }
 
+    /// Since when anything is known.
+    pub fn begun(&self) -> Option<Moment> {
+        self.samples.first().map(|s| s.answered)
+    }
+
     /// How many entries are kept.
     pub fn len(&self) -> usize {
         self.samples.len()

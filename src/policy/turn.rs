@@ -211,23 +211,29 @@ impl<'a> Turn<'a> {
     /// The causes that people are told, for those whose state did not change.
     pub(super) fn explain(&mut self) {
         let now = self.agenda.now();
-        for fact in &self.context.facts.members {
+        for (index, fact) in self.context.facts.members.iter().enumerate() {
             let cause = self.cause(fact);
             let refused = self.context.members.get(&fact.name).is_some_and(|m| m.refusals() >= 2);
             let Some(seat) = self.service.seats.get_mut(&fact.name) else {
                 continue;
             };
-            let again = match seat.state {
+            let (state, told) = (seat.state, seat.reason);
+            let again = match state {
                 MemberState::Serving => {
                     let quiet = fact.is_blind() || refused;
-                    let reason = fact.trouble.filter(|_| quiet).unwrap_or(Reason::CaughtUp);
-                    seat.explain(reason, true, now)
+                    seat.explain(fact.trouble.filter(|_| quiet).unwrap_or(Reason::CaughtUp), true, now)
                 }
-                MemberState::Lagging | MemberState::Pending => seat.explain(cause, fact.is_down(), now),
+                MemberState::Pending | MemberState::Lagging => {
+                    seat.explain(cause, fact.is_down() || told == Reason::NeverMeasured, now)
+                }
                 MemberState::Recovering | MemberState::Excluded => None,
             };
+            let reason = seat.reason;
             if let Some(at) = again {
                 self.agenda.reached(at);
+            }
+            if reason != told {
+                self.tell(index, fact, state, state, reason);
             }
         }
     }
