@@ -6,6 +6,8 @@ pub mod cli;
 pub mod clock;
 pub mod demo;
 pub mod engine;
+pub mod kubernetes;
+pub mod leader;
 pub mod policy;
 pub mod pool;
 pub mod publish;
