@@ -2,7 +2,12 @@
 export LAGWARDEN_CACHE ?= $(shell scripts/cache-dir)
 export CARGO_TARGET_DIR ?= $(LAGWARDEN_CACHE)/target
 
-.PHONY: test check tools generate
+.PHONY: demo test check tools generate
+
+# A real primary and two standbys, lag made and healed, in under a minute after the build.
+demo:
+	cargo build --locked -q
+	PGBIN="$$(scripts/get-postgresql any)" $(CARGO_TARGET_DIR)/debug/lagwarden --log error demo
 
 test: check tools
 	cargo test --locked

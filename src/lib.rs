@@ -2,10 +2,14 @@
 //! in it, and when none is, a declared fallback decides.
 
 pub mod api;
+pub mod app;
 pub mod cli;
 pub mod clock;
+pub mod commands;
+pub mod controller;
 pub mod demo;
 pub mod engine;
+pub mod http;
 pub mod kubernetes;
 pub mod leader;
 pub mod policy;

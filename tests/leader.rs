@@ -26,10 +26,10 @@ impl Candidate {
         let clock = Clock::start();
         let (shutdown, ending) = watch::channel(false);
         let election = Election::new("default", "lagwarden", name);
-        let (leadership, task) = start(cluster.admin().await, election, clock.clone(), ending);
+        let elected = start(cluster.admin().await, election, clock.clone(), ending);
         Self {
-            leadership,
-            task,
+            leadership: elected.leadership,
+            task: elected.task,
             shutdown,
             clock,
         }

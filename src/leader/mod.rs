@@ -111,24 +111,34 @@ impl Election {
     }
 }
 
+/// An election that this process takes part in.
+#[derive(Debug)]
+pub struct Elected {
+    /// Whether this process publishes.
+    pub leadership: watch::Receiver<Leadership>,
+    /// When the API server last answered; absent while it never has.
+    pub contact: watch::Receiver<Option<Moment>>,
+    /// Ends only when told to: whoever holds it must end the process if it ends otherwise.
+    pub task: JoinHandle<()>,
+}
+
 /// Takes part in `election` until `shutdown` says true, or its sender is gone; then gives the Lease back if it is ours.
-///
-/// The task never ends otherwise: whoever holds its handle must end the process if it does.
-pub fn start(
-    client: Client,
-    election: Election,
-    clock: Clock,
-    shutdown: watch::Receiver<bool>,
-) -> (watch::Receiver<Leadership>, JoinHandle<()>) {
+pub fn start(client: Client, election: Election, clock: Clock, shutdown: watch::Receiver<bool>) -> Elected {
     let (tell, leadership) = watch::channel(Leadership::Standby { holder: None });
+    let (heard, contact) = watch::channel(None);
     let elector = Elector {
         leases: Api::namespaced(client, &election.namespace),
         rules: Rules::new(election.identity.clone(), election.timings),
         election,
         clock,
         tell,
+        heard,
     };
-    (leadership, tokio::spawn(elector.run(shutdown)))
+    Elected {
+        leadership,
+        contact,
+        task: tokio::spawn(elector.run(shutdown)),
+    }
 }
 
 struct Elector {
@@ -137,6 +147,7 @@ struct Elector {
     election: Election,
     clock: Clock,
     tell: watch::Sender<Leadership>,
+    heard: watch::Sender<Option<Moment>>,
 }
 
 impl Elector {
@@ -166,7 +177,11 @@ impl Elector {
                     Ok(answer) => answer,
                     Err(_) => Answer::Failed,
                 };
-                self.rules.hear(&action, now, answer, self.clock.now());
+                let heard = self.clock.now();
+                if answer != Answer::Failed {
+                    self.heard.send_replace(Some(heard));
+                }
+                self.rules.hear(&action, now, answer, heard);
             }
         }
     }

@@ -202,6 +202,11 @@ impl Member {
         self.seen.as_ref().is_some_and(|s| s.role == Role::Primary)
     }
 
+    /// Whether it has answered, or failed to more than once.
+    pub fn heard(&self) -> bool {
+        self.seen.is_some() || self.judged
+    }
+
     /// Whether its newest attempt was answered.
     pub fn answers(&self) -> bool {
         self.answered.is_some() && self.trouble.is_none()

@@ -29,7 +29,7 @@ pub type Members = BTreeMap<MemberName, Member>;
 pub enum Primary {
     /// This member.
     Resolved(MemberName),
-    /// No member has answered yet.
+    /// No member has claimed to be, and not all have been heard.
     NotYet,
     /// Every member that answers is a replica, and none was known as primary before.
     NoneClaims,
@@ -137,7 +137,8 @@ fn by_claim(members: &Members, claimant: Option<&Member>, incumbent: Option<&Mem
         (None, Some(incumbent)) if incumbent.claims_primary() && belongs(incumbent, cluster) => {
             Primary::Resolved(incumbent.input.name.clone())
         }
-        (None, _) if members.values().all(|m| m.seen.is_none()) => Primary::NotYet,
+        // Somebody who has not been heard yet may be it.
+        (None, None) if members.values().any(|m| !m.heard()) => Primary::NotYet,
         (None, _) => Primary::NoneClaims,
     }
 }

@@ -9,7 +9,7 @@ use super::facts::{Contact, Facts, Reach};
 use super::member::{Member, MemberName};
 use super::moment::Moment;
 use super::pool::Pool;
-use super::position::{History, Position};
+use super::position::{ClusterId, History, Position};
 use super::primary::Primary;
 use super::reason::Reason;
 use super::service::Service;
@@ -24,6 +24,8 @@ pub struct Report {
     pub at: Moment,
     /// Who the primary is.
     pub primary: Primary,
+    /// The cluster that members must belong to; absent while nobody has answered.
+    pub cluster: Option<ClusterId>,
     /// The history it is on; absent while nothing is known of it.
     pub history: Option<History>,
     /// Its newest position.
@@ -49,6 +51,8 @@ pub struct MemberReport {
     pub name: MemberName,
     /// What it last said it is.
     pub role: Option<Role>,
+    /// The cluster it belongs to.
+    pub cluster: Option<ClusterId>,
     /// How it and we are in contact.
     pub contact: Contact,
     /// The newest failure, when its newest attempt failed.
@@ -96,6 +100,8 @@ pub struct ServiceReport {
     pub endpoints: Vec<MemberName>,
     /// How often the list changed.
     pub number: u64,
+    /// When it last did.
+    pub decided: Moment,
     /// Every member's place, by name.
     pub seats: Vec<SeatReport>,
 }
@@ -125,6 +131,7 @@ impl Pool {
         Report {
             at: now,
             primary: self.source.primary.clone(),
+            cluster: self.source.cluster,
             history: timeline.map(super::timeline::Timeline::history),
             position: timeline.and_then(|t| t.newest()).map(|s| s.position.clone()),
             primary_answered: self.source.answered(),
@@ -156,6 +163,7 @@ impl Pool {
         MemberReport {
             name: member.input.name.clone(),
             role: seen.map(|s| s.role),
+            cluster: seen.map(|s| s.history.cluster),
             contact: self.facts.contact_of(&member.input.name),
             failure: member.trouble.map(|t| t.kind),
             answered: member.answered,
@@ -202,6 +210,7 @@ fn report_service(service: &Service) -> ServiceReport {
         fallback: settings.fallback.clone(),
         endpoints: service.decision.endpoints.clone(),
         number: service.decision.number,
+        decided: service.decision.decided,
         seats: seats.collect(),
     }
 }

@@ -155,32 +155,12 @@ impl<'a> Turn<'a> {
 
     /// Still below the floor: the fallback fills up.
     pub(super) fn fall_back(&mut self) {
-        let now = self.agenda.now();
-        let service = &*self.service;
-        let serving = service.serving().count();
-        let candidates = self
-            .context
-            .facts
-            .members
-            .iter()
-            .zip(&self.readings)
-            .filter_map(|(fact, reading)| {
-                let seat = service.seats.get(&fact.name)?;
-                let idle = !matches!(seat.state, MemberState::Serving | MemberState::Excluded);
-                let upper = reading.bound?.at(now);
-                (idle && !fact.is_down()).then(|| Candidate {
-                    name: fact.name.clone(),
-                    upper,
-                    answering: fact.contact == Contact::Answering,
-                    held: seat.held,
-                    in_last: service.last_fresh.contains(&fact.name),
-                })
-            });
-        self.service.filling = if serving >= service.settings.min_endpoints.max(1) {
+        let serving = self.service.serving().count();
+        self.service.filling = if serving >= self.service.settings.min_endpoints.max(1) {
             Filling::default()
         } else {
-            let candidates = candidates.collect();
-            fill(serving, &service.settings, candidates, self.primary_can_serve())
+            let (candidates, primary) = (self.candidates(), self.primary_can_serve());
+            fill(serving, &self.service.settings, candidates, primary)
         };
         for (index, fact) in self.context.facts.members.iter().enumerate() {
             let held = self.service.filling.held.contains(&fact.name);
@@ -191,6 +171,27 @@ impl<'a> Turn<'a> {
             let (state, reason) = (seat.state, if held { Reason::Held } else { seat.reason });
             self.tell(index, fact, state, state, reason);
         }
+    }
+
+    /// Who could fill up. The moment at which one gets too stale even for that is one to look again.
+    fn candidates(&mut self) -> Vec<Candidate> {
+        let (service, agenda) = (&*self.service, &mut *self.agenda);
+        let facts = self.context.facts.members.iter().zip(&self.readings);
+        facts
+            .filter_map(|(fact, reading)| {
+                let seat = service.seats.get(&fact.name)?;
+                let idle = !matches!(seat.state, MemberState::Serving | MemberState::Excluded);
+                let bound = reading.bound.filter(|_| idle && !fact.is_down())?;
+                agenda.passed(bound.within_until(service.settings.hard_max_staleness));
+                Some(Candidate {
+                    name: fact.name.clone(),
+                    upper: bound.at(agenda.now()),
+                    answering: fact.contact == Contact::Answering,
+                    held: seat.held,
+                    in_last: service.last_fresh.contains(&fact.name),
+                })
+            })
+            .collect()
     }
 
     /// While decisions are frozen, fillers stay as they are, but for those that cannot serve.

@@ -9,7 +9,9 @@
 //! Bounds: [`ANSWERS`] answers and [`COMMANDS`] commands may wait (a prober waits when the loop is busy, so nothing is
 //! lost), [`NOTICES`] notices (the oldest are counted and dropped when nobody takes them: they are for people).
 
+pub mod assemble;
 mod prober;
+pub mod registry;
 mod worker;
 
 #[cfg(test)]
@@ -26,8 +28,9 @@ use tokio::task::JoinHandle;
 use crate::clock::Clock;
 use crate::engine::{Credentials, Engine, Target, Tls};
 use crate::policy::member::{MemberInput, MemberName};
-use crate::policy::report::Report;
+use crate::policy::report::{MemberReport, Report};
 use crate::policy::settings::{PoolSettings, ServiceName};
+use crate::policy::sighting::ProbeFailure;
 use crate::telemetry::events::{Notice, Recorder};
 
 /// Answers that may wait for the loop.
@@ -60,7 +63,7 @@ pub struct Access {
 }
 
 /// Everything a loop needs to know. Replaced as a whole.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     /// Rises with each change, so that a reader knows which one a decision follows.
     pub generation: u64,
@@ -103,6 +106,14 @@ pub struct View {
     pub contacts: BTreeMap<MemberName, Contact>,
     /// What went wrong when the primary was last asked to flush; absent when nothing did.
     pub nudge_failure: Option<Arc<str>>,
+}
+
+impl View {
+    /// Whether some server refuses the account or its TLS: then it is worth looking whether they were changed.
+    pub fn refuses_us(&self) -> bool {
+        let refuses = |m: &MemberReport| matches!(m.failure, Some(ProbeFailure::AuthFailed | ProbeFailure::TlsFailed));
+        self.report.members.iter().any(refuses)
+    }
 }
 
 enum Command {

@@ -186,7 +186,7 @@ fn describe_member(
             reason.as_str(),
             "Withdraw",
             format!(
-                "{member} no longer serves {service}: {}; {proven}, limit {limit}",
+                "{member} no longer serves {service}: {}; nothing proves that it is within {limit}",
                 why(reason)
             ),
         ),

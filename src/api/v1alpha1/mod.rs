@@ -89,6 +89,15 @@ pub enum EngineKind {
     Postgresql,
 }
 
+impl EngineKind {
+    /// The word in the resource.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Postgresql => "postgresql",
+        }
+    }
+}
+
 /// What becomes of what was published when the pool is deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize, JsonSchema)]
 pub enum DeletionPolicy {

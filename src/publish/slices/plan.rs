@@ -29,6 +29,14 @@ pub enum Step {
 }
 
 impl Step {
+    /// The name of the slice.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Apply(slice) => slice.metadata.name.as_deref().unwrap_or_default(),
+            Self::Delete { name, .. } => name,
+        }
+    }
+
     /// What kind of request it is.
     pub fn operation(&self) -> Operation {
         match self {

@@ -39,6 +39,8 @@ pub enum ProblemKind {
     TooManyMembers,
     /// The Secret does not exist.
     SecretNotFound,
+    /// We may not read the Secret.
+    SecretForbidden,
     /// The Secret has no such key.
     SecretKeyMissing,
     /// The Secret's value cannot be a name or password.
@@ -49,7 +51,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Every kind, in the order of the documentation.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ServiceNotFound,
         Self::ServiceHasSelector,
         Self::ServiceIsExternalName,
@@ -61,6 +63,7 @@ impl ProblemKind {
         Self::NoMembers,
         Self::TooManyMembers,
         Self::SecretNotFound,
+        Self::SecretForbidden,
         Self::SecretKeyMissing,
         Self::SecretValueUnusable,
         Self::CaUnreadable,
@@ -80,6 +83,7 @@ impl ProblemKind {
             Self::NoMembers => "NoMembers",
             Self::TooManyMembers => "TooManyMembers",
             Self::SecretNotFound => "SecretNotFound",
+            Self::SecretForbidden => "SecretForbidden",
             Self::SecretKeyMissing => "SecretKeyMissing",
             Self::SecretValueUnusable => "SecretValueUnusable",
             Self::CaUnreadable => "CaUnreadable",
@@ -101,7 +105,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(kind: ProblemKind, object: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// A problem of this kind.
+    pub fn new(kind: ProblemKind, object: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             kind,
             object: object.into(),
