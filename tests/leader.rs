@@ -1,6 +1,6 @@
 //! The election against a real API server.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -42,7 +42,7 @@ impl Candidate {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_leads_and_another_takes_over() {
-    let mut cluster = Cluster::start(Options::default()).await;
+    let cluster = Cluster::start(Options::default()).await;
     let first = Candidate::new(&cluster, "first").await;
     until("the first leads", async || first.writes()).await;
     let second = Candidate::new(&cluster, "second").await;

@@ -6,7 +6,7 @@ use crate::policy::report::{MemberReport, SeatReport, ServiceReport};
 use crate::policy::sighting::Role;
 use crate::policy::state::MemberState;
 use crate::pool::View;
-use crate::telemetry::events::{seconds, why, why_unresolved};
+use crate::telemetry::words::{seconds, why, why_unresolved};
 
 /// The pool's members as its first service sees them, a line each, under a line about the service.
 pub(super) fn table(view: &View) -> String {

@@ -21,6 +21,9 @@ use crate::telemetry::events::{Notice, Weight};
 
 /// Events at once.
 const BURST: u32 = 30;
+/// Of these, kept for what concerns a whole service: that it lives by its fallback, and that it does no more, matters more
+/// than each member's part.
+const RESERVED: u32 = 10;
 /// After that, one each.
 const REFILL: Duration = Duration::from_secs(10);
 /// How long writing one may take.
@@ -34,8 +37,27 @@ pub(super) struct Teller {
     clock: Clock,
     instance: String,
     pool: ObjectReference,
-    /// When the budget would be full again.
-    full_at: Moment,
+    budget: Budget,
+}
+
+/// How many Events may be written.
+#[derive(Debug, Default)]
+struct Budget {
+    /// When it would be full again; absent while it never was touched.
+    full_at: Option<Moment>,
+}
+
+impl Budget {
+    /// Takes one for `notice`, if there is one.
+    fn take(&mut self, notice: &Notice, now: Moment) -> bool {
+        let most = if notice.is_detail() { BURST - RESERVED } else { BURST };
+        let full_at = self.full_at.map_or(now, |at| at.max(now));
+        let allowed = full_at.since(now) <= REFILL * (most - 1);
+        if allowed {
+            self.full_at = Some(full_at + REFILL);
+        }
+        allowed
+    }
 }
 
 impl Teller {
@@ -47,18 +69,16 @@ impl Teller {
             clock,
             instance,
             pool,
-            full_at: Moment::ORIGIN,
+            budget: Budget::default(),
         }
     }
 
     /// Writes `notice`, when the budget allows. `pod` is the member's, when it has one.
     pub(super) async fn tell(&mut self, notice: &Notice, pod: Option<ObjectReference>) {
-        let now = self.clock.now();
-        if self.full_at.since(now) >= REFILL * BURST {
+        if !self.budget.take(notice, self.clock.now()) {
             debug!(reason = notice.reason, "no Event is written: too many of late");
             return;
         }
-        self.full_at = self.full_at.max(now) + REFILL;
         let event = self.event(notice, pod);
         let params = PostParams::default();
         match timeout(WITHIN, self.events.create(&params, &event)).await {
@@ -95,5 +115,36 @@ impl Teller {
             reporting_instance: Some(self.instance.clone()),
             ..Event::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice(reason: &'static str, member: Option<&str>) -> Notice {
+        Notice {
+            weight: Weight::Normal,
+            reason,
+            action: "Action",
+            note: "note".into(),
+            member: member.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn what_concerns_a_whole_service_is_told_when_members_have_used_their_part() {
+        let at = Moment::from_millis;
+        let mut budget = Budget::default();
+        let take =
+            |budget: &mut Budget, notice: &Notice, millis| (0..100).filter(|_| budget.take(notice, at(millis))).count();
+        let (member, service) = (notice("Lagging", Some("a")), notice("FallbackEnded", None));
+        assert_eq!(take(&mut budget, &member, 5000), 20);
+        assert_eq!(take(&mut budget, &notice("EndpointsChanged", None), 5000), 0);
+        assert_eq!(take(&mut budget, &service, 5000), 10);
+        // Each ten seconds one more.
+        assert_eq!(take(&mut budget, &service, 14_999), 0);
+        assert_eq!(take(&mut budget, &service, 15_000), 1);
+        assert_eq!(take(&mut budget, &member, 15_000), 0);
     }
 }

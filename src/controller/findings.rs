@@ -17,7 +17,8 @@ use crate::pool::View;
 use crate::publish::slices::build::Refused;
 use crate::spec::resolve::{Problem, ProblemKind};
 use crate::spec::{PoolSpec, SpecError};
-use crate::telemetry::events::{who_serves, why_unresolved};
+use crate::telemetry::events::who_serves;
+use crate::telemetry::words::why_unresolved;
 
 /// Everything that a status is made of.
 #[derive(Clone, Default, Debug)]
@@ -234,10 +235,10 @@ fn foreign_server(s: &Situation, report: &Report, member: &MemberReport) -> Stri
     )
 }
 
-/// Whether a member gives no news, and not just once.
+/// Whether a member gives no news, and has not for a while.
 fn is_troubled(member: &MemberReport) -> bool {
     let never = member.role.is_none() && member.failure.is_some();
-    never || matches!(member.contact, Contact::Blind | Contact::Kept | Contact::Down)
+    never || member.contact != Contact::Answering
 }
 
 /// What is the matter with the first few members that give no news, and what to do about it.

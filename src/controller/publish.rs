@@ -12,7 +12,6 @@ use super::error::ReconcileError;
 use super::findings::Situation;
 use super::gather::Gathered;
 use super::tend::Tended;
-use super::written::SHOWN_WITHIN;
 use super::{WRITE_WITHIN, within};
 use crate::api;
 use crate::policy::report::ServiceReport;
@@ -23,6 +22,7 @@ use crate::publish::slices::build::{Listed, ServiceList, build, owner_reference}
 use crate::publish::slices::plan::{Step, foreign, plan};
 use crate::spec::resolve::{Member, port_of_new, slice_ports};
 use crate::telemetry::events::{Notice, Weight};
+use crate::telemetry::metrics::Operation;
 
 impl Tended {
     /// Makes the Services that are to be made, and the slices what they should be.
@@ -92,18 +92,17 @@ impl Tended {
             })?;
         let now = self.shared.clock.now();
         self.written.note(&name, stored, now);
-        self.again = Some(now + SHOWN_WITHIN);
         let fresh = decided
             .get(&name)
             .filter(|r| self.carried.insert(r.name.to_string(), r.number) != Some(r.number));
         // Only a decision of this process's own has a moment that it was made at.
         let after = fresh.filter(|r| r.number > 0).map(|r| now.since(r.decided));
-        self.shared.metrics.published(&self.key, step.operation(), after);
+        self.shared.metrics.published(&self.key, operation(step), after);
         tracing::info!(
             pool = %self.key.name,
             namespace = %self.key.namespace,
             slice = %name,
-            operation = step.operation().as_str(),
+            operation = operation(step).as_str(),
             after_ms = after.map(|a| u64::try_from(a.as_millis()).unwrap_or(u64::MAX)),
             "published"
         );
@@ -230,5 +229,14 @@ fn listed(member: &Member, gathered: &Gathered, view: &View) -> Listed {
         addresses,
         node: member.node.clone(),
         zone: member.zone.clone().or_else(|| zone.cloned()),
+    }
+}
+
+/// What kind of request the step is, as metrics and logs name it.
+fn operation(step: &Step) -> Operation {
+    match step {
+        Step::Apply(slice) if slice.metadata.resource_version.is_none() => Operation::Create,
+        Step::Apply(_) => Operation::Update,
+        Step::Delete { .. } => Operation::Delete,
     }
 }

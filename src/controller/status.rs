@@ -105,11 +105,13 @@ fn member(
         Some(Role::Replica) => "Replica",
         None => "Unknown",
     };
+    let view = situation.view.as_ref();
+    let is_primary = view.is_some_and(|v| v.report.primary.name() == Some(&member.name));
     let seat = service
         .seats
         .iter()
         .find(|s| s.member == member.name)
-        .filter(|_| role != "Primary");
+        .filter(|_| !is_primary);
     let state = seat.map(|s| s.state.as_str().to_owned());
     let reason = seat.map(|s| s.reason.as_str().to_owned());
     let known = before.members.iter().find(|m| *m.name == *member.name);

@@ -289,7 +289,7 @@ impl Tended {
             .spec
             .as_ref()
             .map(|_| self.secrets.due(refused).max(now + Duration::from_millis(100)));
-        again = earliest(again, self.again);
+        again = earliest(earliest(again, self.again), self.written.ends());
         match failed {
             None => self.failures = 0,
             Some(error) => {

@@ -12,7 +12,7 @@ use crate::policy::moment::Moment;
 
 /// How long the watch may take to show a write. After that only the watch counts, so that a slice which somebody deleted
 /// is noticed.
-pub(super) const SHOWN_WITHIN: Duration = Duration::from_secs(2);
+const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Slices as stored by our last writes; absent ones were removed.
 #[derive(Debug, Default)]
@@ -26,21 +26,34 @@ impl Written {
         self.slices.insert(name.to_owned(), (stored, now));
     }
 
-    /// What is there: the newer of what the watch shows and of what was written.
+    /// When to look again, because a write that was not shown ceases to count.
+    pub(super) fn ends(&self) -> Option<Moment> {
+        self.slices.values().map(|(_, at)| *at + SHOWN_WITHIN).min()
+    }
+
+    /// What is there: the newer of what the watches show and of what was written. A write that was shown once has done its
+    /// duty: what the watches show from then on counts, a removal included.
     pub(super) fn over(&mut self, shown: Vec<Arc<EndpointSlice>>, now: Moment) -> Vec<EndpointSlice> {
-        self.slices.retain(|_, (_, at)| now.since(*at) < SHOWN_WITHIN);
         let mut slices: BTreeMap<String, EndpointSlice> = BTreeMap::new();
         for slice in shown {
             let name = slice.metadata.name.clone().unwrap_or_default();
-            slices.insert(name, EndpointSlice::clone(&slice));
+            // Two watches may show the same slice, one of them late.
+            if slices.get(&name).is_none_or(|other| version(other) < version(&slice)) {
+                slices.insert(name, EndpointSlice::clone(&slice));
+            }
         }
+        self.slices.retain(|name, (stored, at)| {
+            let was_shown = match (stored, slices.get(name)) {
+                (Some(stored), Some(shown)) => version(shown) >= version(stored),
+                (None, None) => true,
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            !was_shown && now.since(*at) < SHOWN_WITHIN
+        });
         for (name, (stored, _)) in &self.slices {
             match stored {
                 None => drop(slices.remove(name)),
-                Some(stored) if slices.get(name).is_none_or(|shown| version(shown) < version(stored)) => {
-                    slices.insert(name.clone(), stored.clone());
-                }
-                Some(_) => {}
+                Some(stored) => drop(slices.insert(name.clone(), stored.clone())),
             }
         }
         slices.into_values().collect()
@@ -79,15 +92,26 @@ mod tests {
         written.note("gone", None, at(0));
         let shown = || vec![Arc::new(slice("a", "9")), Arc::new(slice("gone", "3"))];
         assert_eq!(versions(&written.over(shown(), at(100))), ["10"]);
-        assert_eq!(
-            versions(&written.over(vec![Arc::new(slice("a", "11"))], at(100))),
-            ["11"]
-        );
         assert_eq!(versions(&written.over(vec![], at(100))), ["10"], "not shown yet");
+        assert_eq!(written.ends(), Some(at(2000)));
         assert_eq!(
             versions(&written.over(vec![], at(2000))),
             [""; 0],
             "deleted by somebody"
         );
+        assert_eq!(written.ends(), None);
+    }
+
+    #[test]
+    fn a_write_that_was_shown_hides_no_later_removal() {
+        let at = Moment::from_millis;
+        for shown in ["10", "11"] {
+            let mut written = Written::default();
+            written.note("a", Some(slice("a", "10")), at(0));
+            // One watch is late.
+            let both = vec![Arc::new(slice("a", shown)), Arc::new(slice("a", "9"))];
+            assert_eq!(versions(&written.over(both, at(100))), [shown]);
+            assert_eq!(versions(&written.over(vec![], at(200))), [""; 0]);
+        }
     }
 }

@@ -12,7 +12,8 @@ use crate::policy::report::{MemberReport, SeatReport, ServiceReport};
 use crate::policy::sighting::{ProbeFailure, Replay, Role};
 use crate::policy::state::Phase;
 use crate::pool::View;
-use crate::telemetry::events::{PoolKey, why, why_unresolved};
+use crate::telemetry::events::PoolKey;
+use crate::telemetry::words::{why, why_unresolved};
 
 /// Every pool.
 #[derive(Debug, Serialize)]

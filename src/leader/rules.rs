@@ -230,5 +230,4 @@ fn takeover(record: &Record) -> Action {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

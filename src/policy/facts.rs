@@ -21,6 +21,7 @@ use super::primary::Members;
 use super::reason::Reason;
 use super::settings::{OnPrimarySilent, PoolSettings};
 use super::source::Source;
+use super::transition::Transition;
 
 /// How long blind members keep their state while only most are blind.
 pub const FREEZE_MAX: Duration = Duration::from_secs(30);
@@ -28,9 +29,9 @@ pub const FREEZE_MAX: Duration = Duration::from_secs(30);
 /// How a member and we are in contact. Later ones weigh more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Contact {
-    /// Its newest attempt was answered.
+    /// It answers; a failure or two between answers is no more than that.
     Answering,
-    /// Its newest attempt failed.
+    /// Every attempt has failed for a renewal window, and not by silence.
     Troubled,
     /// It has given no answer for [`PoolSettings::blind_after`].
     Blind,
@@ -75,6 +76,11 @@ impl Fact {
     /// Whether it keeps its state although it is blind.
     pub fn is_kept(&self) -> bool {
         self.contact == Contact::Kept
+    }
+
+    /// Why it gives no news; absent while it answers.
+    fn lost(&self) -> Option<Reason> {
+        self.trouble.filter(|_| self.contact != Contact::Answering)
     }
 
     /// Whether it has given no answer for long, kept or not.
@@ -148,7 +154,7 @@ impl Facts {
         };
         let mut blind_count = 0;
         for (member, blind) in members.values().zip(&blind) {
-            let contact = facts.contact(member, *blind, members);
+            let contact = facts.contact(member, *blind, members, settings, agenda);
             let is_replica = source.primary.name() != Some(&member.input.name);
             let eligible = member.input.standing == Standing::Eligible;
             let witnessed = facts.is_witnessed(member, member.quiet_since());
@@ -168,6 +174,22 @@ impl Facts {
             agenda,
         );
         facts
+    }
+
+    /// What contact with members is another than `before`.
+    pub fn compare(&self, before: &Self, out: &mut Vec<Transition>) {
+        for fact in &self.members {
+            let old = before.members.iter().find(|f| f.name == fact.name);
+            let (from, told) = old.map_or((Contact::Answering, None), |f| (f.contact, f.lost()));
+            if fact.contact != from || fact.lost() != told {
+                out.push(Transition::Contact {
+                    member: fact.name.clone(),
+                    from,
+                    to: fact.contact,
+                    reason: fact.lost(),
+                });
+            }
+        }
     }
 
     /// The upper bound of `member`'s staleness, from its own answers and, while most members are cut off, the primary's
@@ -195,12 +217,19 @@ impl Facts {
         }
     }
 
-    fn contact(&self, member: &Member, blind: bool, members: &Members) -> Contact {
+    fn contact(
+        &self,
+        member: &Member,
+        blind: bool,
+        members: &Members,
+        settings: &PoolSettings,
+        agenda: &mut Agenda,
+    ) -> Contact {
         if self.reach < Reach::Isolated && self.is_down(member, members) {
             Contact::Down
         } else if blind {
             Contact::Blind
-        } else if member.trouble.is_some() {
+        } else if member.trouble.is_some() && agenda.passed(member.quiet_since() + settings.renewal()) {
             Contact::Troubled
         } else {
             Contact::Answering

@@ -109,6 +109,7 @@ impl Pool {
             &mut self.blindness,
             &mut agenda,
         );
+        facts.compare(&self.facts, &mut step.transitions);
         let cold = self.is_cold(&mut agenda);
         let context = Context {
             members: &self.members,
@@ -211,7 +212,13 @@ impl Pool {
 
     fn is_cold(&mut self, agenda: &mut Agenda) -> bool {
         let judged = self.members.values().all(|m| m.judged) && !self.members.is_empty();
-        self.warm |= judged || agenda.reached(self.started + self.settings.cold_start());
+        // One that follows a little behind does not hold the first sample yet, and is not stale for that.
+        let seats = self.services.iter().flat_map(|s| &s.seats);
+        let unproven = seats.filter(|(_, seat)| seat.inherited.is_some()).any(|(name, _)| {
+            let member = self.members.get(name);
+            member.is_some_and(|m| m.answers() && !m.claims_primary() && m.lease.is_none())
+        });
+        self.warm |= (judged && !unproven) || agenda.reached(self.started + self.settings.cold_start());
         !self.warm
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::damping::Evictions;
+use super::agenda::Agenda;
+use super::damping::{DWELL, Evictions, LONG_OUT, PATIENCE, SPACING, SPACING_LONG};
 use super::moment::Moment;
 use super::reason::Reason;
 use super::state::MemberState;
@@ -34,6 +35,8 @@ pub struct Seat {
     pub waiting_since: Option<Moment>,
     /// Its evictions of its own.
     pub evictions: Evictions,
+    /// When it was found in the published list, while nothing has been proven of it since.
+    pub inherited: Option<Moment>,
     other: Option<(Reason, Moment)>,
 }
 
@@ -51,6 +54,7 @@ impl Seat {
             admitted: None,
             waiting_since: None,
             evictions: Evictions::default(),
+            inherited: None,
             other: None,
         }
     }
@@ -85,6 +89,31 @@ impl Seat {
         }
         self.other = Some((reason, since));
         Some(since + SETTLED)
+    }
+
+    /// Whether a member that served before has been out for the shortest dwell.
+    pub fn rested(&self, agenda: &mut Agenda) -> bool {
+        self.admitted.is_none_or(|at| agenda.reached(at + DWELL))
+    }
+
+    /// Whether a recovering member may enter: dwell done, spaced from the `last` admission of its service, and no eviction
+    /// about to come.
+    pub fn ready(&mut self, last: Option<Moment>, imminent: bool, agenda: &mut Agenda) -> bool {
+        let now = agenda.now();
+        let spacing = if now.since(self.out_since) > LONG_OUT {
+            SPACING_LONG
+        } else {
+            SPACING
+        };
+        let dwelt = agenda.reached(self.fresh_since + self.evictions.dwell(now));
+        if !dwelt || !last.is_none_or(|at| agenda.reached(at + spacing)) {
+            return false;
+        }
+        if imminent {
+            let since = *self.waiting_since.get_or_insert(now);
+            return agenda.reached(since + PATIENCE);
+        }
+        true
     }
 }
 

@@ -11,6 +11,10 @@
 //! | 33 | 3 |
 //! | 25 | 3 |
 //!
+//! A process that has just started can prove nothing of a replica whose position is older than its own first look. Such a
+//! replica fills up all the same when it was found published, for as long as the hard limit lasts: otherwise a restart while
+//! all lag would empty the list. What it serves may then be staler than the hard limit, by at most as much again.
+//!
 //! A held replica stays until a challenger is better by [`stickiness`]: which stale replica serves must not change with
 //! every probe.
 
@@ -22,11 +26,14 @@ use super::settings::{Fallback, ServiceSettings};
 
 /// A replica that could fill up.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of one replica")]
 pub struct Candidate {
     /// Its name.
     pub name: MemberName,
-    /// Its bound now.
+    /// Its bound now. Of one of which nothing is proven, but which was found published: for how long that is so.
     pub upper: Duration,
+    /// Whether that bound is proven: one of which it is, is taken before one of which it is not.
+    pub proven: bool,
     /// Whether it answers: one that does is taken before one that does not.
     pub answering: bool,
     /// Whether it fills up already.
@@ -113,12 +120,8 @@ impl Fillers {
                 .saturating_sub(if c.held { stickiness(c.upper) } else { Duration::ZERO })
         };
         candidates.sort_by(|a, b| {
-            (Reverse(a.answering), rank(a), Reverse(a.held), &a.name).cmp(&(
-                Reverse(b.answering),
-                rank(b),
-                Reverse(b.held),
-                &b.name,
-            ))
+            let key = |c: &Candidate| (Reverse(c.answering), Reverse(c.proven), rank(c), Reverse(c.held));
+            (key(a), &a.name).cmp(&(key(b), &b.name))
         });
         Self(candidates)
     }
@@ -150,6 +153,7 @@ mod tests {
         let one = |(name, ms): &(&str, u64)| Candidate {
             name: Arc::from(*name),
             upper: Duration::from_millis(*ms),
+            proven: true,
             answering: true,
             held: false,
             in_last: false,

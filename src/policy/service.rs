@@ -91,6 +91,7 @@ impl Service {
         endpoints.dedup();
         for (name, seat) in &mut self.seats {
             let listed = endpoints.contains(name);
+            seat.inherited = listed.then_some(now);
             match seat.state {
                 MemberState::Pending | MemberState::Recovering if listed => {
                     seat.enter(MemberState::Serving, seat.reason, now);
@@ -124,6 +125,7 @@ impl Service {
         if frozen {
             turn.drop_unfit_fillers();
         } else {
+            turn.note_proofs();
             turn.evict();
             turn.admit();
             turn.waive_dwell();
@@ -144,6 +146,7 @@ impl Service {
                 // Found in what is published at the start: it serves until evidence speaks against it.
                 if context.cold && self.decision.endpoints.contains(name) {
                     seat.state = MemberState::Serving;
+                    seat.inherited = Some(now);
                 }
                 self.seats.insert(name.clone(), seat);
             }

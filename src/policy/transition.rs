@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::facts::Contact;
 use super::member::MemberName;
 use super::moment::Moment;
 use super::primary::Primary;
@@ -48,6 +49,17 @@ pub enum Transition {
         bound: Option<Duration>,
         /// The limit that it was held against: to leave or to return, whichever it did.
         limit: Duration,
+    },
+    /// Contact with a member was lost or found, or is lost for another reason.
+    Contact {
+        /// The member.
+        member: MemberName,
+        /// Before.
+        from: Contact,
+        /// Now.
+        to: Contact,
+        /// Why it gives no news; absent when it does.
+        reason: Option<Reason>,
     },
     /// A service is decided in another way.
     Service {

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use super::agenda::Agenda;
 use super::cause;
-use super::damping::{DWELL, IMMINENT, LONG_OUT, PATIENCE, SPACING, SPACING_LONG};
+use super::damping::IMMINENT;
 use super::facts::{Contact, Fact};
 use super::lease::Bound;
 use super::member::MemberName;
-use super::moment::Moment;
 use super::reason::Reason;
-use super::seat::Seat;
 use super::selection::{Candidate, Filling, fill};
 use super::service::{Context, Service};
 use super::state::MemberState;
@@ -80,6 +78,16 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// What is proven replaces what was found published.
+    pub(super) fn note_proofs(&mut self) {
+        let facts = self.context.facts.members.iter().zip(&self.readings);
+        for (fact, _) in facts.filter(|(_, reading)| reading.bound.is_some()) {
+            if let Some(seat) = self.service.seats.get_mut(&fact.name) {
+                seat.inherited = None;
+            }
+        }
+    }
+
     /// Those whose bound exceeds the limit leave, at the instant at which it does.
     pub(super) fn evict(&mut self) {
         let limit = self.service.settings.evict_above();
@@ -109,10 +117,10 @@ impl<'a> Turn<'a> {
                 continue;
             };
             let next = match (seat.state, fresh) {
-                (MemberState::Pending, true) if rested(seat, self.agenda) => MemberState::Serving,
+                (MemberState::Pending, true) if seat.rested(self.agenda) => MemberState::Serving,
                 (MemberState::Lagging, true) => MemberState::Recovering,
                 (MemberState::Recovering, false) => MemberState::Lagging,
-                (MemberState::Recovering, true) if ready(seat, last, imminent, self.agenda) => MemberState::Serving,
+                (MemberState::Recovering, true) if seat.ready(last, imminent, self.agenda) => MemberState::Serving,
                 _ => continue,
             };
             let reason = if next == MemberState::Serving {
@@ -181,11 +189,20 @@ impl<'a> Turn<'a> {
             .filter_map(|(fact, reading)| {
                 let seat = service.seats.get(&fact.name)?;
                 let idle = !matches!(seat.state, MemberState::Serving | MemberState::Excluded);
-                let bound = reading.bound.filter(|_| idle && !fact.is_down())?;
-                agenda.passed(bound.within_until(service.settings.hard_max_staleness));
+                if !idle || fact.is_down() {
+                    return None;
+                }
+                let hard = service.settings.hard_max_staleness;
+                let (upper, until) = match (reading.bound, seat.inherited) {
+                    (Some(bound), _) => (bound.at(agenda.now()), bound.within_until(hard)),
+                    (None, Some(since)) => (agenda.now().since(since), since + hard),
+                    (None, None) => return None,
+                };
+                agenda.passed(until);
                 Some(Candidate {
                     name: fact.name.clone(),
-                    upper: bound.at(agenda.now()),
+                    upper,
+                    proven: reading.bound.is_some(),
                     answering: fact.contact == Contact::Answering,
                     held: seat.held,
                     in_last: service.last_fresh.contains(&fact.name),
@@ -370,28 +387,4 @@ impl<'a> Turn<'a> {
             },
         });
     }
-}
-
-/// Whether a member that served before has been out for the shortest dwell.
-fn rested(seat: &Seat, agenda: &mut Agenda) -> bool {
-    seat.admitted.is_none_or(|at| agenda.reached(at + DWELL))
-}
-
-/// Whether a recovering replica may enter: dwell done, spaced from the last admission, and no eviction about to come.
-fn ready(seat: &mut Seat, last: Option<Moment>, imminent: bool, agenda: &mut Agenda) -> bool {
-    let now = agenda.now();
-    let spacing = if now.since(seat.out_since) > LONG_OUT {
-        SPACING_LONG
-    } else {
-        SPACING
-    };
-    let dwelt = agenda.reached(seat.fresh_since + seat.evictions.dwell(now));
-    if !dwelt || !last.is_none_or(|at| agenda.reached(at + spacing)) {
-        return false;
-    }
-    if imminent {
-        let since = *seat.waiting_since.get_or_insert(now);
-        return agenda.reached(since + PATIENCE);
-    }
-    true
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tracing::{info, trace, warn};
 
 use super::metrics::Metrics;
+use super::words::{names, seconds, why, why_unresolved};
 use crate::policy::member::MemberName;
 use crate::policy::primary::Primary;
 use crate::policy::reason::Reason;
@@ -39,6 +40,9 @@ pub enum Weight {
     Warning,
 }
 
+/// The reason of a changed list.
+const ENDPOINTS_CHANGED: &str = "EndpointsChanged";
+
 /// What a Kubernetes Event should say.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
@@ -52,6 +56,14 @@ pub struct Notice {
     pub note: String,
     /// The member it is about, when it is about one.
     pub member: Option<MemberName>,
+}
+
+impl Notice {
+    /// Whether it is one of many that belong to the same matter: a member's part, or the list that came of it. What concerns
+    /// a whole service or pool, its end as well as its beginning, is none.
+    pub fn is_detail(&self) -> bool {
+        self.member.is_some() || self.reason == ENDPOINTS_CHANGED
+    }
 }
 
 /// Records what happens to one pool. Cheap to clone.
@@ -114,7 +126,7 @@ impl Recorder {
             self.metrics.listed(&self.pool, &decision.service, added, removed);
         }
         let replica = match transition {
-            Transition::Member { member, .. } => Some(member.as_ref()),
+            Transition::Member { member, .. } | Transition::Contact { member, .. } => Some(member.as_ref()),
             Transition::Primary { .. } | Transition::Service { .. } | Transition::List { .. } => None,
         };
         match &notice {
@@ -133,9 +145,11 @@ fn describe(transition: &Transition) -> Option<Notice> {
     match transition {
         Transition::Primary { from, to } => describe_primary(from, to),
         Transition::Service { service, from, to } => describe_service(service, *from, *to),
+        // What follows from it is told: a member's cause, a silent primary, MeasurementHealthy.
+        Transition::Contact { .. } => None,
         Transition::List { decision, .. } => Some(Notice {
             weight: Weight::Normal,
-            reason: "EndpointsChanged",
+            reason: ENDPOINTS_CHANGED,
             action: "Publish",
             note: format!("{} now lists {}", decision.service, names(&decision.endpoints)),
             member: None,
@@ -319,74 +333,4 @@ fn describe_primary(from: &Primary, to: &Primary) -> Option<Notice> {
         note,
         member: None,
     })
-}
-
-/// Why the primary is not known, and what to do about it, in one clause.
-pub fn why_unresolved(primary: &Primary) -> String {
-    match primary {
-        Primary::Resolved(name) => format!("{name} is the primary"),
-        Primary::NotYet => "no member has answered yet".into(),
-        Primary::NoneClaims => {
-            "every member that answers is a replica; promote one, or add the primary to the members".into()
-        }
-        Primary::Several(names) => format!("{} all accept writes; fence all but one", names_of(names)),
-        Primary::NotLater(name) => {
-            format!(
-                "{name} accepts writes on a timeline that is not later than the silent primary's; fence it, or remove the silent one"
-            )
-        }
-        Primary::NoneDesignated => "no member is designated; label one, or name one in primary.host".into(),
-        Primary::SeveralDesignated(names) => format!("{} are all designated; leave one", names_of(names)),
-        Primary::DesignatedIsReplica(name) => {
-            format!("{name} is designated and is in recovery; promote it, or designate another")
-        }
-        Primary::DesignatedSilent(name) => format!("{name} is designated and does not answer"),
-    }
-}
-
-/// What a reason means, in one clause.
-pub fn why(reason: Reason) -> &'static str {
-    match reason {
-        Reason::CaughtUp => "it is caught up",
-        Reason::LeaseExpired => "its last proof is too old",
-        Reason::Down => "its server refuses connections",
-        Reason::Stalled => "it receives changes and applies none",
-        Reason::DeliveryLag => "changes reach it late",
-        Reason::ApplyLag => "it applies late what it has received",
-        Reason::Unreachable => "it does not answer",
-        Reason::ProbeFailed => "it answers, but not with a position",
-        Reason::AuthFailed => "it refuses the account or the password",
-        Reason::PermissionDenied => "the account lacks a privilege",
-        Reason::TlsFailed => "no TLS session as the pool asks for",
-        Reason::RoleChanged => "it is the primary",
-        Reason::EpochChanged => "it has not followed the primary's present timeline",
-        Reason::ForeignServer => "another database answers at its address",
-        Reason::PodNotReady => "its pod is not running or not ready",
-        Reason::Terminating => "its pod is being deleted",
-        Reason::Manual => "a person took it out",
-        Reason::NeverMeasured => "nothing was measured yet",
-        Reason::Held => "it is held by the floor or the fallback",
-    }
-}
-
-/// A span for people: three digits are enough.
-pub fn seconds(span: Duration) -> String {
-    let s = span.as_secs_f64();
-    if s < 10.0 {
-        format!("{s:.2} s")
-    } else {
-        format!("{s:.0} s")
-    }
-}
-
-fn names(names: &[MemberName]) -> String {
-    if names.is_empty() {
-        "nobody".into()
-    } else {
-        names_of(names)
-    }
-}
-
-fn names_of(names: &[MemberName]) -> String {
-    names.join(", ")
 }

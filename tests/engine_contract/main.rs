@@ -6,6 +6,8 @@
 
 mod accounts;
 mod faults;
+#[path = "../support/tls.rs"]
+mod paper;
 mod positions;
 mod rig;
 mod tls;

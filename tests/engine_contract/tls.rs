@@ -1,56 +1,20 @@
 //! TLS: every mode verifies what it says, by a name that need not be the address.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use lagwarden::demo::postgres::Server;
 use lagwarden::engine::{Duty, Engine, EngineError, Session, Tls, TlsMode};
 use lagwarden::policy::sighting::ProbeFailure;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::time::timeout;
 
+use crate::paper::Paper;
 use crate::rig::{Rig, credentials, make_role, options, target, within};
-
-/// An authority, and a server's certificate and key made by it.
-struct Paper {
-    authority: String,
-    certificate: String,
-    key: String,
-}
-
-fn paper(names: &[&str]) -> Paper {
-    let mut params = CertificateParams::new(vec![]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
-    let certificate = CertificateParams::new(names)
-        .unwrap()
-        .signed_by(&key, &authority)
-        .unwrap();
-    Paper {
-        authority: authority.pem(),
-        certificate: certificate.pem(),
-        key: key.serialize_pem(),
-    }
-}
 
 async fn secured(rig: &Rig, paper: &Paper) -> Server {
     let mut options = options("secured");
     options.settings = vec!["ssl = on".into()];
     let mut server = rig.maker.server(options).await.unwrap();
-    for (file, text) in [("server.crt", &paper.certificate), ("server.key", &paper.key)] {
-        let path = server.data().join(file);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let owner = fs::metadata(server.data()).map(|m| {
-            use std::os::unix::fs::MetadataExt;
-            (m.uid(), m.gid())
-        });
-        let (uid, gid) = owner.unwrap();
-        std::os::unix::fs::chown(&path, Some(uid), Some(gid)).unwrap();
-    }
+    paper.give_to(&server);
     server.start().await.unwrap();
     make_role(&server).await;
     server
@@ -68,7 +32,10 @@ async fn connect(
 }
 
 pub(crate) async fn every_mode_verifies_what_it_says(rig: Rig) {
-    let (ours, theirs) = (paper(&["orders-db", "127.0.0.1"]), paper(&["orders-db"]));
+    let (ours, theirs) = (
+        Paper::for_names(&["orders-db", "127.0.0.1"]),
+        Paper::for_names(&["orders-db"]),
+    );
     let server = secured(&rig, &ours).await;
     for (mode, authority, name, accepted) in [
         (TlsMode::Require, None, None, true),
@@ -103,7 +70,7 @@ pub(crate) async fn a_server_without_tls_is_refused(rig: Rig) {
 }
 
 pub(crate) async fn cancelling_goes_over_tls_too(rig: Rig) {
-    let ours = paper(&["127.0.0.1"]);
+    let ours = Paper::for_names(&["127.0.0.1"]);
     let server = secured(&rig, &ours).await;
     let session = connect(&server, TlsMode::VerifyFull, Some(&ours), None).await.unwrap();
     timeout(Duration::from_secs(5), session.cancel())

@@ -1,14 +1,12 @@
 //! The same pools before a real API server, and what `kubectl` shows of one.
 
 use std::fs;
-use std::process::Stdio;
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Error};
 use lagwarden::api::{self, crd};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use crate::pools::{Judge, cases};
 use crate::support::cluster::{Cluster, Options};
@@ -79,7 +77,7 @@ async fn the_examples_can_be_applied() {
     assert!(files.len() >= 4, "{files:?}");
     for file in files {
         for mode in ["--dry-run=server", "--validate=strict"] {
-            let said = kubectl(&cluster, &["apply", mode, "-f", file.to_str().unwrap()]).await;
+            let said = cluster.kubectl(&["apply", mode, "-f", file.to_str().unwrap()]).await;
             assert!(said.contains("replicapool.lagwarden.io/"), "{said}");
         }
     }
@@ -103,16 +101,16 @@ async fn kubectl_shows_a_pool_as_people_expect() {
         .patch_status(&name, &PatchParams::default(), &Patch::Merge(status))
         .await
         .unwrap();
-    let said = kubectl(&cluster, &["get", "rpool"]).await;
+    let said = cluster.kubectl(&["get", "rpool"]).await;
     let words: Vec<Vec<&str>> = said.lines().map(|l| l.split_whitespace().collect()).collect();
     assert_eq!(
         words[0],
         ["NAME", "READY", "IN-SERVICE", "STALENESS", "FALLBACK", "PRIMARY", "AGE"]
     );
     assert_eq!(words[1][1..6], ["True", "1/2", "2s", "-", "pg-0"]);
-    let wide = kubectl(&cluster, &["get", "rpool", "-o", "wide"]).await;
+    let wide = cluster.kubectl(&["get", "rpool", "-o", "wide"]).await;
     assert!(wide.lines().next().unwrap().ends_with("ENGINE       REASON"), "{wide}");
-    let manual = kubectl(&cluster, &["explain", "rpool.spec", "--recursive"]).await;
+    let manual = cluster.kubectl(&["explain", "rpool.spec", "--recursive"]).await;
     for field in [
         "maxStaleness",
         "primaryMaxSharePercent",
@@ -121,21 +119,6 @@ async fn kubectl_shows_a_pool_as_people_expect() {
     ] {
         assert!(manual.contains(field), "{manual}");
     }
-    let one = kubectl(&cluster, &["explain", "rpool.spec.services.maxStaleness"]).await;
+    let one = cluster.kubectl(&["explain", "rpool.spec.services.maxStaleness"]).await;
     assert!(one.contains("Default: 2s"), "{one}");
-}
-
-async fn kubectl(cluster: &Cluster, arguments: &[&str]) -> String {
-    let mut kubectl = Command::new(cluster.programs().join("kubectl"));
-    kubectl
-        .arg("--kubeconfig")
-        .arg(cluster.kubeconfig("admin"))
-        .args(arguments)
-        .stdin(Stdio::null());
-    kubectl.env("KUBECACHEDIR", cluster.folder().join("cache"));
-    let done = kubectl.output().await.unwrap();
-    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "kubectl {arguments:?}: {said}");
-    assert!(!said.contains("Warning"), "{said}");
-    said
 }

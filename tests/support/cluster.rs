@@ -1,10 +1,13 @@
 //! A real control plane: etcd and kube-apiserver, and when asked for kube-controller-manager and kube-proxy.
 //!
-//! All of its state lies in a temporary folder. It listens on loopback of whatever network namespace the test is in. Every
-//! request that changes something is in an audit log, with the user who made it.
+//! All of its state lies in a temporary folder. It listens in whatever network namespace the test is in. Every request
+//! that changes something is in an audit log, with the user who made it.
+
+mod certificates;
+mod ports;
 
 use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,12 +16,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
+use tokio::sync::Mutex;
 
 use super::wait::until;
+use certificates::Certificates;
+use ports::Ports;
 
 /// What runs besides etcd and the API server.
 #[derive(Clone, Debug)]
@@ -49,23 +54,8 @@ pub(crate) struct Cluster {
     ports: Ports,
     certificates: Certificates,
     etcd: Child,
-    api: Option<Child>,
+    api: Mutex<Option<Child>>,
     others: Vec<Child>,
-}
-
-struct Ports {
-    api: u16,
-    etcd: u16,
-    peer: u16,
-    controllers: u16,
-    health: u16,
-    metrics: u16,
-}
-
-type Authority = CertifiedIssuer<'static, KeyPair>;
-
-struct Certificates {
-    authority: Authority,
 }
 
 /// One request that changed something, or tried to.
@@ -94,7 +84,7 @@ impl Cluster {
             ports,
             certificates,
             etcd,
-            api: None,
+            api: Mutex::new(None),
             others: Vec::new(),
         };
         cluster.write_kubeconfig("admin", Some("system:masters"));
@@ -149,9 +139,10 @@ impl Cluster {
         fs::write(folder.join(format!("{user}.key")), key).unwrap();
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
-             clusters:\n- name: test\n  cluster:\n    server: https://127.0.0.1:{port}\n    certificate-authority: {ca}\n\
+             clusters:\n- name: test\n  cluster:\n    server: https://{node}:{port}\n    certificate-authority: {ca}\n\
              users:\n- name: test\n  user:\n    client-certificate: {crt}\n    client-key: {key}\n\
              contexts:\n- name: test\n  context:\n    cluster: test\n    user: test\n",
+            node = self.options.node,
             port = self.ports.api,
             ca = folder.join("ca.crt").display(),
             crt = folder.join(format!("{user}.crt")).display(),
@@ -177,29 +168,46 @@ impl Cluster {
 
     /// Stops the API server in its tracks: connections stay open, and nothing is answered.
     pub(crate) async fn hang_api(&self) {
-        signal(self.api.as_ref().unwrap(), "STOP").await;
+        signal(self.api.lock().await.as_ref().unwrap(), "STOP").await;
     }
 
     /// Lets it go on.
     pub(crate) async fn resume_api(&self) {
-        signal(self.api.as_ref().unwrap(), "CONT").await;
+        signal(self.api.lock().await.as_ref().unwrap(), "CONT").await;
     }
 
     /// Ends the API server at once: its port refuses.
-    pub(crate) async fn kill_api(&mut self) {
-        let mut api = self.api.take().unwrap();
+    pub(crate) async fn kill_api(&self) {
+        let mut api = self.api.lock().await.take().unwrap();
         api.kill().await.unwrap();
     }
 
     /// Starts the API server, and waits until it is ready.
-    pub(crate) async fn start_api(&mut self) {
-        self.api = Some(self.api_server());
+    pub(crate) async fn start_api(&self) {
+        *self.api.lock().await = Some(self.api_server());
         let client = self.admin().await;
         until("the API server is ready", async || {
             let request = http::Request::get("/readyz").body(Vec::new()).unwrap();
             client.request_text(request).await.is_ok_and(|said| said == "ok")
         })
         .await;
+    }
+
+    /// Runs kubectl with every right, and answers what it says.
+    pub(crate) async fn kubectl(&self, arguments: &[&str]) -> String {
+        let mut kubectl = Command::new(self.programs.join("kubectl"));
+        kubectl
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig("admin"))
+            .args(arguments);
+        kubectl
+            .stdin(Stdio::null())
+            .env("KUBECACHEDIR", self.folder.path().join("cache"));
+        let done = kubectl.output().await.unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "kubectl {arguments:?}: {said}");
+        assert!(!said.contains("Warning:"), "{said}");
+        said
     }
 
     /// Every request that changed something, or tried to, in order.
@@ -226,7 +234,7 @@ impl Cluster {
         api.arg(format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd))
             .arg(format!("--secure-port={}", self.ports.api))
             .args([
-                "--bind-address=127.0.0.1",
+                "--bind-address=0.0.0.0",
                 "--endpoint-reconciler-type=none",
                 "--authorization-mode=RBAC",
             ])
@@ -259,6 +267,8 @@ impl Cluster {
                 "--bind-address=127.0.0.1",
                 "--leader-elect=false",
                 "--use-service-account-credentials=true",
+                // Nobody sends the node's heartbeats.
+                "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
             ])
             .arg(format!(
                 "--service-account-private-key-file={}",
@@ -316,59 +326,6 @@ pub(crate) const ZONE: &str = "zone-1";
 /// Only what changes something, who did it, and how it was answered.
 const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n\
     - level: Metadata\n  verbs: [create, update, patch, delete, deletecollection]\n- level: None\n";
-
-impl Ports {
-    fn free() -> Self {
-        // Held together, so that none is given twice.
-        let held: Vec<TcpListener> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let port = |i: usize| held[i].local_addr().unwrap().port();
-        Self {
-            api: port(0),
-            etcd: port(1),
-            peer: port(2),
-            controllers: port(3),
-            health: port(4),
-            metrics: port(5),
-        }
-    }
-}
-
-impl Certificates {
-    fn make(folder: &Path, node: Ipv4Addr) -> Self {
-        let mut params = CertificateParams::new(vec![]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "lagwarden-tests");
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let certificates = Self { authority };
-        let names = vec!["localhost".into(), "127.0.0.1".into(), node.to_string()];
-        let mut params = CertificateParams::new(names).unwrap();
-        params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
-        let (certificate, key) = certificates.sign(&params);
-        fs::write(folder.join("ca.crt"), certificates.authority.pem()).unwrap();
-        fs::write(folder.join("apiserver.crt"), certificate).unwrap();
-        fs::write(folder.join("apiserver.key"), key).unwrap();
-        let accounts = KeyPair::generate().unwrap();
-        fs::write(folder.join("accounts.key"), accounts.serialize_pem()).unwrap();
-        fs::write(folder.join("accounts.pub"), accounts.public_key_pem()).unwrap();
-        certificates
-    }
-
-    fn client(&self, user: &str, group: Option<&str>) -> (String, String) {
-        let mut params = CertificateParams::new(vec![]).unwrap();
-        params.distinguished_name.push(DnType::CommonName, user);
-        if let Some(group) = group {
-            params.distinguished_name.push(DnType::OrganizationName, group);
-        }
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        self.sign(&params)
-    }
-
-    fn sign(&self, params: &CertificateParams) -> (String, String) {
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.clone().signed_by(&key, &self.authority).unwrap();
-        (certificate.pem(), key.serialize_pem())
-    }
-}
 
 fn etcd(programs: &Path, folder: &Path, ports: &Ports) -> Child {
     let (client, peer) = (
@@ -428,9 +385,4 @@ fn programs() -> PathBuf {
         .unwrap();
     assert!(found.status.success(), "a control plane cannot be had: see above");
     PathBuf::from(String::from_utf8(found.stdout).unwrap().trim())
-}
-
-/// An address of a pod, `10.77.0.<10 + n>`.
-pub(crate) fn pod_address(n: u8) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::new(10, 77, 0, 10 + n))
 }

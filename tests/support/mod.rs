@@ -5,4 +5,8 @@
 #![allow(dead_code, reason = "shared by several test programs, none of which uses all of it")]
 
 pub(crate) mod cluster;
+pub(crate) mod http;
+pub(crate) mod namespace;
+pub(crate) mod net;
+pub(crate) mod tls;
 pub(crate) mod wait;

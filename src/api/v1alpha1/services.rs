@@ -43,7 +43,8 @@ pub struct Service {
     pub min_endpoints: i32,
     /// Who serves when too few replicas are fresh, tried in this order. Primary: the primary, within
     /// primaryMaxSharePercent. LeastLagged: the freshest of the others. KeepLast: the last set that was fresh. None:
-    /// nobody, so nothing may follow it. The list stays empty only when all are exhausted. Default: [LeastLagged].
+    /// nobody, so nothing may follow it. The list stays empty only when all are exhausted. Default: LeastLagged
+    /// alone.
     #[serde(default = "least_lagged")]
     #[schemars(length(min = 1, max = 4), extend("x-kubernetes-list-type" = "atomic"))]
     pub fallback: Vec<Fallback>,

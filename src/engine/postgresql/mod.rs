@@ -22,6 +22,8 @@
 mod connect;
 mod statements;
 
+pub use statements::{PROBE, SAMPLE};
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,8 +141,8 @@ impl Session {
 
     async fn statement(&mut self, duty: Duty) -> Result<Statement, EngineError> {
         let (kept, sql) = match duty {
-            Duty::Sample => (&mut self.sample, statements::SAMPLE),
-            Duty::Probe => (&mut self.probe, statements::PROBE),
+            Duty::Sample => (&mut self.sample, SAMPLE),
+            Duty::Probe => (&mut self.probe, PROBE),
         };
         if let Some(statement) = kept {
             return Ok(statement.clone());

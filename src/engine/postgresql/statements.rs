@@ -34,7 +34,7 @@ set idle_in_transaction_session_timeout = '10s'; \
 set default_transaction_read_only = on";
 
 /// What a primary has. Each standby is a row; a primary without one is a row of its own.
-pub(super) const SAMPLE: &str = "\
+pub const SAMPLE: &str = "\
 select pg_is_in_recovery(), \
  case when not pg_is_in_recovery() then pg_current_wal_insert_lsn() end, \
  case when not pg_is_in_recovery() then pg_current_wal_flush_lsn() end, \
@@ -46,7 +46,7 @@ left join pg_stat_replication s on s.state is distinct from 'backup' \
 limit 257";
 
 /// What a replica has, and how its replication is.
-pub(super) const PROBE: &str = "\
+pub const PROBE: &str = "\
 select pg_is_in_recovery(), \
  pg_last_wal_replay_lsn(), \
  pg_last_wal_receive_lsn(), \

@@ -9,7 +9,6 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::build::Owner;
 use crate::api;
-use crate::telemetry::metrics::Operation;
 
 /// One request.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,15 +33,6 @@ impl Step {
         match self {
             Self::Apply(slice) => slice.metadata.name.as_deref().unwrap_or_default(),
             Self::Delete { name, .. } => name,
-        }
-    }
-
-    /// What kind of request it is.
-    pub fn operation(&self) -> Operation {
-        match self {
-            Self::Apply(slice) if slice.metadata.resource_version.is_none() => Operation::Create,
-            Self::Apply(_) => Operation::Update,
-            Self::Delete { .. } => Operation::Delete,
         }
     }
 }

@@ -68,7 +68,10 @@ pub fn members<'a>(pool: &PoolSpec, pods: impl IntoIterator<Item = &'a Pod>) -> 
                     "has no members, as no pod in namespace {} matches {selector}",
                     pool.namespace
                 );
-                let remedy = format!("compare with kubectl get pods -n {} --show-labels", pool.namespace);
+                let remedy = format!(
+                    "correct members.podSelector after kubectl get pods -n {} --show-labels",
+                    pool.namespace
+                );
                 return Err(Problem::new(ProblemKind::NoMembers, &object, problem, remedy));
             }
             members

@@ -1,0 +1,138 @@
+//! What the process costs: idle, and per probe against a bare C client at the same pace.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::process::Command;
+use tokio::time::sleep;
+
+use crate::stage::{ROLE, Stage};
+
+/// How long a quiet pool is watched.
+const QUIET: Duration = Duration::from_secs(60);
+/// How long probes are counted.
+const PROBING: Duration = Duration::from_secs(60);
+
+/// Memory and API writes of a controller whose pool is quiet.
+pub(crate) async fn idle(stage: &mut Stage) {
+    stage.stop_load();
+    sleep(Duration::from_secs(5)).await;
+    let user = stage.controllers[0].user.clone();
+    let count = |stage: &Stage, lease: bool| {
+        let writes = stage.cluster.writes();
+        writes
+            .iter()
+            .filter(|w| w.user == user && (w.resource == "leases") == lease)
+            .count()
+    };
+    let before = (count(stage, false), count(stage, true));
+    sleep(QUIET).await;
+    println!(
+        "| API writes of an idle pool in {QUIET:?}, without the Lease | 1 | {} | |",
+        count(stage, false) - before.0
+    );
+    println!(
+        "| renewals of the Lease in {QUIET:?} | 1 | {} | |",
+        count(stage, true) - before.1
+    );
+    let status = std::fs::read_to_string(format!("/proc/{}/status", stage.controllers[0].pid())).unwrap();
+    let resident = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap().trim();
+    println!("| resident memory of the controller, one pool of 2 members | 1 | {resident} | |");
+}
+
+/// CPU per question: `lagwarden run` against the same questions by libpq, at once, on the same servers.
+pub(crate) async fn probes(stage: &mut Stage) {
+    for mut controller in stage.controllers.drain(..) {
+        controller.terminate().await;
+    }
+    stage.start_load();
+    let hosts: Vec<_> = ["pg-0", "pg-1", "pg-2"]
+        .map(|n| json!({ "name": n, "host": stage.address(n) }))
+        .into();
+    let mut pool = stage.pool_with(json!({ "members": { "podSelector": null, "hosts": hosts } }));
+    pool["spec"]["services"][0]["create"] = json!(null);
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "orders-lagwarden" },
+        "stringData": { "username": ROLE.0, "password": ROLE.1 } });
+    let file = stage.folder.join("pool.yaml");
+    std::fs::write(&file, format!("{secret}\n---\n{pool}\n")).unwrap();
+    let mut ours = Command::new(env!("CARGO_BIN_EXE_lagwarden"));
+    ours.args(["--log", "error", "run", "-f"])
+        .arg(&file)
+        .stdout(Stdio::null())
+        .kill_on_drop(true);
+    let mut ours = ours.spawn().unwrap();
+    let mut theirs = bare_client(stage).await.spawn().unwrap();
+    sleep(Duration::from_secs(5)).await;
+    let pids = [ours.id().unwrap(), theirs.id().unwrap()];
+    let before = pids.map(cpu);
+    sleep(PROBING).await;
+    let after = pids.map(cpu);
+    ours.kill().await.unwrap();
+    theirs.kill().await.unwrap();
+    // Three members, ten questions a second each.
+    let asked = u32::try_from(PROBING.as_secs() * 30).unwrap();
+    let each = [0, 1].map(|n| after[n].checked_sub(before[n]).unwrap() / asked);
+    let ratio = each[0].as_secs_f64() / each[1].as_secs_f64();
+    println!("| CPU per question, whole process | {asked} | {:?} | |", each[0]);
+    println!(
+        "| CPU per question, bare C client in the same run | {asked} | {:?} | |",
+        each[1]
+    );
+    println!("| ratio | | {ratio:.2} | |");
+}
+
+/// A C program on libpq that asks each server its question every 100 ms, and does nothing with the answers.
+async fn bare_client(stage: &Stage) -> Command {
+    let program = stage.folder.join("probe");
+    let libraries = stage.binaries.folder().join("../lib").canonicalize().unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/bench/probe.c");
+    let made = Command::new("cc")
+        .args(["-O2", "-o"])
+        .arg(&program)
+        .arg(source)
+        .arg(library(&libraries))
+        .arg(format!("-Wl,-rpath,{}", libraries.display()))
+        .arg("-Wl,--allow-shlib-undefined")
+        .status()
+        .await;
+    assert!(made.unwrap().success(), "a C compiler is needed: {source}");
+    let mut client = Command::new(program);
+    for name in ["pg-0", "pg-1", "pg-2"] {
+        client.arg(format!(
+            "host={} user={} password={} dbname=postgres sslmode=disable",
+            stage.address(name),
+            ROLE.0,
+            ROLE.1
+        ));
+        client.arg(if name == "pg-0" {
+            lagwarden::engine::postgresql::SAMPLE
+        } else {
+            lagwarden::engine::postgresql::PROBE
+        });
+    }
+    client.kill_on_drop(true);
+    client
+}
+
+fn library(folder: &Path) -> std::path::PathBuf {
+    let names = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    names
+        .filter(|p| {
+            p.file_name().unwrap().to_string_lossy().starts_with("libpq.so")
+                || p.file_name().unwrap().to_string_lossy().starts_with("libpq-")
+        })
+        .min()
+        .unwrap()
+}
+
+/// Time that all threads of a process were on a core.
+fn cpu(pid: u32) -> Duration {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let nanos = tasks.map(|task| {
+        let text = std::fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap();
+        text.split(' ').next().unwrap().parse::<u64>().unwrap()
+    });
+    Duration::from_nanos(nanos.sum())
+}

@@ -1,0 +1,69 @@
+//! Row g: the primary dies, another is promoted, the old one returns.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::stage::Stage;
+use crate::support::wait::until;
+
+/// PG-46, PG-49, PG-51: the role first, then the timeline, then lag.
+pub(crate) async fn a_failover_is_followed_and_a_second_primary_freezes_the_list(stage: &mut Stage) {
+    stage.begin(json!({})).await;
+    let history = stage.history().await;
+    stage.server_mut("pg-0").kill().await.unwrap();
+    stage.until_state("PrimarySilent").await;
+    let message = stage.until_condition("PrimaryResolved", "True", "PrimarySilent").await;
+    assert!(message.starts_with("pg-0 is the primary"), "{message}");
+    // Nobody can become staler than a primary that is down, for however long.
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(history.lists(), [["pg-1", "pg-2"]]);
+
+    stage.server("pg-1").promote().await.unwrap();
+    stage.until_listed(&["pg-2"]).await;
+    until("the promoted one is the primary", async || {
+        let status = stage.pools().get_status("orders").await.unwrap().status.unwrap();
+        status.primary.is_some_and(|p| p.name == "pg-1")
+    })
+    .await;
+    // pg-2 does not follow yet: once the new primary has commits of its own, nothing from before makes it fresh.
+    stage
+        .server("pg-1")
+        .sql("create table after_the_failover (n int)")
+        .await
+        .unwrap();
+    stage.until_state("Fallback").await;
+    stage.until_reason("pg-2", "Lagging", &["Held"]).await;
+    assert!(
+        stage
+            .until_event("EpochChanged")
+            .await
+            .starts_with("pg-2 no longer serves")
+    );
+    stage.server("pg-2").follow(stage.server("pg-1")).await.unwrap();
+    until("the one that follows serves because it is fresh", async || {
+        let status = stage.pools().get_status("orders").await.unwrap().status.unwrap();
+        status.services[0].ready == 1
+    })
+    .await;
+    // At no time was the list empty, and the promoted one was never again in it.
+    history.was(&[vec!["pg-1", "pg-2"], vec!["pg-2"]]).await;
+
+    stage.server_mut("pg-0").start().await.unwrap();
+    let message = stage
+        .until_condition("PrimaryResolved", "False", "SeveralPrimaries")
+        .await;
+    assert!(
+        message.contains("pg-0, pg-1 all accept writes; fence all but one"),
+        "{message}"
+    );
+    stage.until_state("Frozen").await;
+    // Frozen means frozen: not even one that lags leaves while nobody knows behind whom.
+    stage.server("pg-2").sql("select pg_wal_replay_pause()").await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    history.was(&[vec!["pg-1", "pg-2"], vec!["pg-2"]]).await;
+
+    stage.server_mut("pg-0").kill().await.unwrap();
+    stage.until_condition("PrimaryResolved", "True", "Resolved").await;
+}
