@@ -28,7 +28,7 @@ tools:
 	scripts/get-kubernetes >/dev/null
 	scripts/get-postgresql any >/dev/null
 
-# The figures of docs/performance.md, from a build as it is released.
+# How late it is and what it costs, from a build as it is released.
 bench: tools
 	cargo bench --locked --bench cluster
 

@@ -26,8 +26,6 @@ mod cost;
 #[path = "bench/latency.rs"]
 mod latency;
 
-use std::time::Duration;
-
 use stage::Stage;
 use world::{Company, World};
 
@@ -47,9 +45,9 @@ async fn measure(stage: &mut Stage) {
     cost::probes(stage).await;
 }
 
-/// A row of the table.
-fn row(what: &str, mut spans: Vec<Duration>) {
-    spans.sort();
+/// A row of the table, of milliseconds.
+fn row(what: &str, mut spans: Vec<f64>) {
+    spans.sort_by(f64::total_cmp);
     let at = |share: f64| {
         #[expect(
             clippy::cast_possible_truncation,
@@ -58,7 +56,7 @@ fn row(what: &str, mut spans: Vec<Duration>) {
             reason = "small counts"
         )]
         let index = ((spans.len() as f64 * share).ceil() as usize).clamp(1, spans.len()) - 1;
-        spans[index].as_secs_f64() * 1000.0
+        spans[index]
     };
     println!("| {what} | {} | {:.1} ms | {:.1} ms |", spans.len(), at(0.5), at(0.99));
 }

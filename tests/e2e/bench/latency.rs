@@ -31,8 +31,8 @@ pub(crate) async fn measure(stage: &mut Stage) {
     stage.start_controller();
     stage.start_load();
     let address = stage.address("pg-1").to_string();
-    let mut written: [Vec<Duration>; 2] = Default::default();
-    let mut refused: [Vec<Duration>; 2] = Default::default();
+    let mut written: [Vec<f64>; 2] = Default::default();
+    let mut refused: [Vec<f64>; 2] = Default::default();
     for _ in 0..rounds {
         let mut addresses = Vec::new();
         for (name, _) in SERVICES {
@@ -49,10 +49,10 @@ pub(crate) async fn measure(stage: &mut Stage) {
             let early = crossing - Duration::from_millis(200);
             sleep(early.duration_since(SystemTime::now()).unwrap_or_default()).await;
             let at = until_refused(addresses[n], true).await;
-            refused[n].push(at.duration_since(crossing).unwrap());
+            refused[n].push(after(crossing, at));
             stage.until_listed_in(name, &[]).await;
             let at = last_write(&stage.controllers[0].log(), name);
-            written[n].push(at.duration_since(crossing).unwrap());
+            written[n].push(after(crossing, at));
         }
         stage.server("pg-1").sql("select pg_wal_replay_resume()").await.unwrap();
     }
@@ -66,6 +66,12 @@ pub(crate) async fn measure(stage: &mut Stage) {
             refused[n].clone(),
         );
     }
+}
+
+/// Milliseconds from the crossing; below zero when it was early, as a bound is never less than the truth.
+fn after(crossing: SystemTime, at: SystemTime) -> f64 {
+    let late = at.duration_since(crossing).map(|d| d.as_secs_f64());
+    late.unwrap_or_else(|early| -early.duration().as_secs_f64()) * 1000.0
 }
 
 /// When new connections began to be refused, or to be taken.
