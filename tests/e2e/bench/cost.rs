@@ -1,6 +1,6 @@
 //! What the process costs: idle, and per probe against a bare C client at the same pace.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -52,8 +52,8 @@ pub(crate) async fn probes(stage: &mut Stage) {
         .map(|n| json!({ "name": n, "host": stage.address(n) }))
         .into();
     let mut pool = stage.pool_with(json!({ "members": { "podSelector": null, "hosts": hosts } }));
-    pool["spec"]["services"][0]["create"] = json!(null);
-    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "orders-lagwarden" },
+    pool["spec"]["services"][0]["create"] = json!(false);
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "orders-lagwarden", "namespace": stage.namespace },
         "stringData": { "username": ROLE.0, "password": ROLE.1 } });
     let file = stage.folder.join("pool.yaml");
     std::fs::write(&file, format!("{secret}\n---\n{pool}\n")).unwrap();
@@ -69,6 +69,9 @@ pub(crate) async fn probes(stage: &mut Stage) {
     let before = pids.map(cpu);
     sleep(PROBING).await;
     let after = pids.map(cpu);
+    for client in [&mut ours, &mut theirs] {
+        assert!(client.try_wait().unwrap().is_none(), "a client ended by itself");
+    }
     ours.kill().await.unwrap();
     theirs.kill().await.unwrap();
     // Three members, ten questions a second each.
@@ -86,14 +89,14 @@ pub(crate) async fn probes(stage: &mut Stage) {
 /// A C program on libpq that asks each server its question every 100 ms, and does nothing with the answers.
 async fn bare_client(stage: &Stage) -> Command {
     let program = stage.folder.join("probe");
-    let libraries = stage.binaries.folder().join("../lib").canonicalize().unwrap();
+    let library = library(stage.binaries.folder()).canonicalize().unwrap();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/bench/probe.c");
     let made = Command::new("cc")
         .args(["-O2", "-o"])
         .arg(&program)
         .arg(source)
-        .arg(library(&libraries))
-        .arg(format!("-Wl,-rpath,{}", libraries.display()))
+        .arg(&library)
+        .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
         .arg("-Wl,--allow-shlib-undefined")
         .status()
         .await;
@@ -116,15 +119,22 @@ async fn bare_client(stage: &Stage) -> Command {
     client
 }
 
-fn library(folder: &Path) -> std::path::PathBuf {
-    let names = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
-    names
-        .filter(|p| {
-            p.file_name().unwrap().to_string_lossy().starts_with("libpq.so")
-                || p.file_name().unwrap().to_string_lossy().starts_with("libpq-")
-        })
-        .min()
-        .unwrap()
+/// libpq, beside the servers' programs or where the system has it.
+fn library(programs: &Path) -> PathBuf {
+    let architecture = std::env::consts::ARCH;
+    let system = [
+        format!("/usr/lib/{architecture}-linux-gnu"),
+        "/usr/lib64".into(),
+        "/usr/lib".into(),
+    ];
+    let folders = [programs.join("../lib")].into_iter().chain(system.map(PathBuf::from));
+    let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    let mut libraries = files.map(|file| file.unwrap().path());
+    let named = |path: &Path| {
+        path.file_name()
+            .is_some_and(|n| n.to_string_lossy().starts_with("libpq.so"))
+    };
+    libraries.find(|path| named(path)).expect("libpq is on this machine")
 }
 
 /// Time that all threads of a process were on a core.
