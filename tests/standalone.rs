@@ -15,6 +15,7 @@ use lagwarden::engine::postgresql::ROLE_SQL;
 use lagwarden::telemetry::catalogue;
 use serde_json::{Value, json};
 use support::http::get;
+use support::signal::signal;
 use support::wait::{until, within};
 use tokio::process::{Child, Command};
 
@@ -193,22 +194,18 @@ async fn answers(address: SocketAddr) {
 
 /// Tells it to end, as a service manager does.
 async fn end(child: Child) -> Output {
-    let pid = child.id().unwrap().to_string();
-    assert!(Command::new("kill").arg(pid).status().await.unwrap().success());
+    signal(child.id().unwrap(), "TERM").await;
     let done = within(child.wait_with_output()).await.unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     done
 }
 
-/// A file that is wrong is refused at once, with the place, the field, the value and the remedy.
-#[tokio::test]
-async fn a_wrong_file_is_told_where_and_why() {
-    let folder = tempfile::tempdir().unwrap();
+fn wrong_files() -> Vec<(String, Vec<&'static str>)> {
     let pool = |spec: &str| {
         format!("apiVersion: lagwarden.io/v1alpha1\nkind: ReplicaPool\nmetadata: {{ name: orders }}\nspec:\n{spec}")
     };
     let hosts = "  engine: postgresql\n  members: { hosts: [{ name: a, host: 127.0.0.1 }] }\n  credentials: { secretName: account }\n";
-    for (text, words) in [
+    vec![
         ("kind: [".to_owned(), vec!["line 1"]),
         (
             "apiVersion: v1\nkind: Secret\nmetadata: { name: x }\n".to_owned(),
@@ -234,7 +231,38 @@ async fn a_wrong_file_is_told_where_and_why() {
             ),
             vec!["orders", "no cluster", "spec.members.hosts"],
         ),
-    ] {
+        (
+            pool(&format!("{hosts}  services: [{{ name: a, create: null }}]\n")),
+            vec!["line 8", "spec.services[0].create", "true or false"],
+        ),
+        (
+            pool(&format!("{hosts}  services: [{{ name: a, create: maybe }}]\n")),
+            vec!["spec.services[0].create", "true or false"],
+        ),
+        (
+            pool(&format!("{hosts}  services: [{{ name: a, minEndpoints: two }}]\n")),
+            vec!["spec.services[0].minEndpoints", "a whole number"],
+        ),
+        (
+            pool(&format!("{hosts}  services: [{{ name: a, fallback: LeastLagged }}]\n")),
+            vec!["spec.services[0].fallback", "a list"],
+        ),
+        (
+            pool(&format!("{hosts}  services: [{{ name: a, mode: Loose }}]\n")),
+            vec!["spec.services[0].mode", "Balanced"],
+        ),
+        (
+            pool(&format!("{hosts}  paused: []\n  services: [{{ name: a }}]\n")),
+            vec!["spec.paused", "true or false"],
+        ),
+    ]
+}
+
+/// A file that is wrong is refused at once, with the place, the field, the value and the remedy.
+#[tokio::test]
+async fn a_wrong_file_is_told_where_and_why() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, words) in wrong_files() {
         let path = folder.path().join("pool.yaml");
         std::fs::write(&path, &text).unwrap();
         let done = within(lagwarden(&["run", "-f", path.to_str().unwrap()]).output())

@@ -136,7 +136,7 @@ fn read_document(text: &str, file: &mut PoolFile) -> Result<(), Vec<FileError>> 
         if !unknown.is_empty() {
             return Err(unknown);
         }
-        let pool = parse(text).map_err(|error| vec![error])?;
+        let pool = parse(text).map_err(|error| vec![node.named(error, &crd::schema())])?;
         file.pools.push(PoolDocument { pool, node });
     } else if kind.is_empty() || api_version.is_empty() {
         let message =

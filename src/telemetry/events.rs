@@ -218,7 +218,7 @@ fn describe_member(
             },
             reason.as_str(),
             "Explain",
-            format!("{member} for {service}: {}", why(reason)),
+            format!("{member} {}: {}", standing(service, same, reason), why(reason)),
         ),
         _ => return None,
     };
@@ -229,6 +229,19 @@ fn describe_member(
         note,
         member: Some(member.clone()),
     })
+}
+
+/// Where a member stands whose state stays, and whose cause is another.
+fn standing(service: &str, state: MemberState, reason: Reason) -> String {
+    match (state, reason) {
+        (_, Reason::Held) => format!("serves {service} beyond the limit"),
+        (MemberState::Serving, Reason::CaughtUp) => format!("serves {service}"),
+        (MemberState::Serving, _) => format!("serves {service} by its last proof"),
+        (MemberState::Pending, _) => format!("is not proven for {service}"),
+        (MemberState::Lagging | MemberState::Recovering | MemberState::Excluded, _) => {
+            format!("is beyond the limit of {service}")
+        }
+    }
 }
 
 fn describe_service(service: &str, from: ServiceState, to: ServiceState) -> Option<Notice> {

@@ -50,6 +50,13 @@ pub(crate) async fn twenty_bad_pools_are_told_what_is_wrong_and_disturb_nobody(s
     }
     assert_eq!(history.lists(), [["pg-1", "pg-2"]]);
     stage.until_condition("Ready", "True", "Published").await;
+
+    // A pool that was good and is made bad: what was valid last stays in force, and goes on deciding.
+    let broken = json!({ "members": { "podSelector": { "matchLabels": { "my app": "x" } } } });
+    stage.apply(&stage.pool_with(broken)).await.unwrap();
+    stage.until_condition("Stalled", "True", "SpecInvalid").await;
+    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    history.was(&[vec!["pg-1", "pg-2"], vec!["pg-2"]]).await;
     assert!(stage.controllers[0].runs());
 }
 

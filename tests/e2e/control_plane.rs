@@ -1,5 +1,6 @@
 //! Rows h, i, n and o: the API server, the controller, its leader and its clock in trouble.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use lagwarden::app::{self, ControllerOptions};
@@ -9,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::stage::Stage;
+use crate::support::http::get;
 use crate::support::wait::{until, until_within};
 
 /// How long the API server is away.
@@ -129,6 +131,20 @@ pub(crate) async fn another_controller_takes_over_and_the_list_never_flips(stage
         .await;
 }
 
+/// How many questions the controller in this process has had answered.
+async fn probes() -> u64 {
+    let (_, _, text) = get(HTTP, "/metrics").await.unwrap();
+    let count = text.lines().find_map(|l| {
+        l.strip_prefix("lagwarden_probe_duration_seconds_count")?
+            .split(' ')
+            .nth(1)
+    });
+    count.unwrap().parse().unwrap()
+}
+
+/// Where the controller in this process serves HTTP, in the network of this test alone.
+const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
 /// The controller runs in this process, so that its clock can be stepped where it is read.
 pub(crate) async fn a_stepped_clock_changes_no_decision(stage: &mut Stage) {
     let clock = Clock::start();
@@ -138,7 +154,7 @@ pub(crate) async fn a_stepped_clock_changes_no_decision(stage: &mut Stage) {
     let options = ControllerOptions {
         kubeconfig: Some(stage.cluster.kubeconfig(&user)),
         namespaces: vec![stage.namespace.clone()],
-        http: "127.0.0.1:0".parse().unwrap(),
+        http: HTTP,
         lease_namespace: Some(stage.namespace.clone()),
         lease: "lagwarden".into(),
         name: "in-process".into(),
@@ -152,7 +168,11 @@ pub(crate) async fn a_stepped_clock_changes_no_decision(stage: &mut Stage) {
     let both = vec!["pg-1", "pg-2"];
     for step in [60_000, -60_000, -60_000, 60_000] {
         clock.step_wall(step);
-        sleep(Duration::from_secs(3)).await;
+        let before = probes().await;
+        until("ninety more answers were judged", async || {
+            probes().await >= before + 90
+        })
+        .await;
         assert_eq!(
             history.lists(),
             std::slice::from_ref(&both),

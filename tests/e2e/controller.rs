@@ -11,6 +11,7 @@ use tokio::process::{Child, Command};
 use crate::support::cluster::Cluster;
 use crate::support::http::get;
 use crate::support::net::Sandbox;
+use crate::support::signal::signal;
 use crate::support::wait::until;
 
 /// Where a controller serves HTTP.
@@ -128,13 +129,6 @@ impl Controller {
     }
 
     async fn signal(&self, name: &str) {
-        let pid = self.pid().to_string();
-        let sent = Command::new("kill")
-            .arg(format!("-{name}"))
-            .arg(pid)
-            .status()
-            .await
-            .unwrap();
-        assert!(sent.success(), "kill -{name}");
+        signal(self.pid(), name).await;
     }
 }

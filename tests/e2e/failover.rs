@@ -1,9 +1,6 @@
 //! Row g: the primary dies, another is promoted, the old one returns.
 
-use std::time::Duration;
-
 use serde_json::json;
-use tokio::time::sleep;
 
 use crate::stage::Stage;
 use crate::support::wait::until;
@@ -17,7 +14,7 @@ pub(crate) async fn a_failover_is_followed_and_a_second_primary_freezes_the_list
     let message = stage.until_condition("PrimaryResolved", "True", "PrimarySilent").await;
     assert!(message.starts_with("pg-0 is the primary"), "{message}");
     // Nobody can become staler than a primary that is down, for however long.
-    sleep(Duration::from_secs(5)).await;
+    stage.lasts("PrimarySilent").await;
     assert_eq!(history.lists(), [["pg-1", "pg-2"]]);
 
     stage.server("pg-1").promote().await.unwrap();
@@ -61,7 +58,7 @@ pub(crate) async fn a_failover_is_followed_and_a_second_primary_freezes_the_list
     stage.until_state("Frozen").await;
     // Frozen means frozen: not even one that lags leaves while nobody knows behind whom.
     stage.server("pg-2").sql("select pg_wal_replay_pause()").await.unwrap();
-    sleep(Duration::from_secs(5)).await;
+    stage.lasts("Frozen").await;
     history.was(&[vec!["pg-1", "pg-2"], vec!["pg-2"]]).await;
 
     stage.server_mut("pg-0").kill().await.unwrap();

@@ -90,6 +90,7 @@ pub(crate) async fn a_person_with_kubectl_sees_what_happens_and_why(stage: &mut 
             "FallbackActive",
             "FallbackEnded",
             "pg-1 no longer serves orders-fresh",
+            "pg-2 serves orders-fresh beyond the limit: it is held",
         ],
     );
 }

@@ -1,16 +1,10 @@
 //! Rows d, e and e2: servers and networks in trouble.
 
-use std::time::Duration;
-
 use lagwarden::demo::postgres::Part;
 use serde_json::json;
-use tokio::time::sleep;
 
 use crate::stage::Stage;
 use crate::support::wait::until;
-
-/// Longer than any proof lasts: whoever may still leave would have left.
-const LONGER_THAN_ANY_PROOF: Duration = Duration::from_secs(5);
 
 /// PG-11, PG-16, PG-22, PG-89: what looks like streaming proves nothing, and what is dead is known to be.
 pub(crate) async fn a_stalled_link_and_a_dead_server_leave_for_their_own_reasons(stage: &mut Stage) {
@@ -68,7 +62,7 @@ pub(crate) async fn one_standby_out_of_our_reach_leaves_and_all_out_of_our_reach
     }
     stage.until_state("ControllerIsolated").await;
     stage.until_event("ControllerIsolated").await;
-    sleep(LONGER_THAN_ANY_PROOF).await;
+    stage.lasts("ControllerIsolated").await;
     for network in stage.networks.values() {
         network.heal();
     }
@@ -93,7 +87,7 @@ pub(crate) async fn standbys_that_refuse_us_alone_stay_and_a_dead_one_leaves(sta
         message.starts_with("2 of 3 members give no position: pg-1")
     })
     .await;
-    sleep(LONGER_THAN_ANY_PROOF).await;
+    stage.lasts("Degraded").await;
     assert_eq!(history.lists(), [["pg-1", "pg-2"]]);
 
     stage.server_mut("pg-1").kill().await.unwrap();

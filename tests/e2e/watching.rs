@@ -66,6 +66,18 @@ impl Stage {
         .await;
     }
 
+    /// The read Service stays in this state for longer than any proof lasts, by the controller's own count: whoever may
+    /// still leave would have left.
+    pub(crate) async fn lasts(&self, state: &str) {
+        until(&format!("{state} lasts"), async || {
+            let known = self.controllers[0].knows().await.unwrap();
+            let service = &known["services"][0];
+            assert_eq!(service["state"], state, "{service}");
+            service["sinceSecondsAgo"].as_f64().unwrap() > 5.0
+        })
+        .await;
+    }
+
     /// Waits until the status gives this reason for the state of a member.
     pub(crate) async fn until_reason(&self, member: &str, state: &str, reasons: &[&str]) {
         until(&format!("{member} is {state} because of {reasons:?}"), async || {

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 
+use super::signal::signal;
 use super::wait::until;
 use certificates::Certificates;
 use ports::Ports;
@@ -168,12 +169,16 @@ impl Cluster {
 
     /// Stops the API server in its tracks: connections stay open, and nothing is answered.
     pub(crate) async fn hang_api(&self) {
-        signal(self.api.lock().await.as_ref().unwrap(), "STOP").await;
+        signal(self.api_pid().await, "STOP").await;
     }
 
     /// Lets it go on.
     pub(crate) async fn resume_api(&self) {
-        signal(self.api.lock().await.as_ref().unwrap(), "CONT").await;
+        signal(self.api_pid().await, "CONT").await;
+    }
+
+    async fn api_pid(&self) -> u32 {
+        self.api.lock().await.as_ref().and_then(Child::id).unwrap()
     }
 
     /// Ends the API server at once: its port refuses.
@@ -363,17 +368,6 @@ fn program(programs: &Path, folder: &Path, name: &str) -> Command {
         .stderr(log)
         .kill_on_drop(true);
     command
-}
-
-async fn signal(process: &Child, name: &str) {
-    let pid = process.id().unwrap().to_string();
-    let sent = Command::new("kill")
-        .arg(format!("-{name}"))
-        .arg(pid)
-        .status()
-        .await
-        .unwrap();
-    assert!(sent.success(), "kill -{name}");
 }
 
 /// The folder of the control plane's programs.

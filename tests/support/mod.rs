@@ -8,5 +8,6 @@ pub(crate) mod cluster;
 pub(crate) mod http;
 pub(crate) mod namespace;
 pub(crate) mod net;
+pub(crate) mod signal;
 pub(crate) mod tls;
 pub(crate) mod wait;

@@ -42,6 +42,53 @@ impl Node {
         }
     }
 
+    /// An error of form, with the field that it is about and what the field takes.
+    pub(super) fn named(&self, error: FileError, schema: &Value) -> FileError {
+        let (path, schema) = self.field_at((error.line, error.column), String::new(), schema);
+        if path.is_empty() {
+            return error;
+        }
+        let values = schema["enum"].as_array().into_iter().flatten();
+        let values: Vec<&str> = values.filter_map(Value::as_str).collect();
+        let remedy = match schema["type"].as_str() {
+            _ if !values.is_empty() => format!("one of {}", values.join(", ")),
+            Some("boolean") => "true or false".into(),
+            Some("integer") => "a whole number".into(),
+            Some("array") => "a list".into(),
+            Some("object") => "fields of its own".into(),
+            Some(_) | None => "text".into(),
+        };
+        let message = format!("{path}: {}; write {remedy}, or leave it out", error.message);
+        FileError { message, ..error }
+    }
+
+    /// The path of the last field that begins at or before a place, and its schema.
+    fn field_at<'a>(&self, place: (u64, u64), path: String, schema: &'a Value) -> (String, &'a Value) {
+        let before = |node: &Node| (node.line, node.column) <= place;
+        match &self.inner {
+            Inner::Map(fields) => {
+                let known = &schema["properties"];
+                let field = fields
+                    .iter()
+                    .rfind(|(key, value)| (key.line, key.column) <= place && before(value));
+                field.map(|(key, value)| {
+                    let below = if path.is_empty() {
+                        key.name.clone()
+                    } else {
+                        format!("{path}.{}", key.name)
+                    };
+                    value.field_at(place, below, &known[&key.name])
+                })
+            }
+            Inner::List(items) => {
+                let item = items.iter().enumerate().rfind(|(_, item)| before(item));
+                item.map(|(i, item)| item.field_at(place, format!("{path}[{i}]"), &schema["items"]))
+            }
+            Inner::Scalar => None,
+        }
+        .unwrap_or((path, schema))
+    }
+
     /// The value at `path`, such as `spec.services[0].name`, or the last one on the way there.
     pub(super) fn nearest(&self, path: &str) -> &Node {
         let mut node = self;
