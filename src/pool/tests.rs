@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::sleep;
+use tokio::time::{advance, sleep};
 
 use super::{Access, Config, Handle, PoolMember, Published};
 use crate::clock::Clock;
@@ -226,6 +226,27 @@ async fn each_trouble_leaves_in_time_with_its_reason() {
         stage.script.release("b");
         stage.run(6000).await;
         assert_eq!(stage.list(), ["a", "b"], "it returns after {behaviour:?}");
+    }
+}
+
+/// Whoever asks sees figures and a decision of one moment, also when they ask while a timer is due and was not served yet.
+#[tokio::test(start_paused = true)]
+async fn a_report_and_its_decision_are_of_one_moment() {
+    for behaviour in [Behaviour::Shows(Box::new(sighting(Role::Replica, 1))), Behaviour::Hangs] {
+        let stage = Stage::set(&[]).await;
+        stage.hold("b", behaviour);
+        let mut left = false;
+        for _ in 0..2500 {
+            let asker = stage.handle.asker();
+            let (report, ()) = tokio::join!(biased; asker.report(), advance(Duration::from_millis(1)));
+            let report = report.unwrap().report;
+            let member = report.members.iter().find(|m| &*m.name == "b").unwrap();
+            let seat = report.services[0].seats.iter().find(|s| &*s.member == "b").unwrap();
+            let within = member.upper.is_some_and(|u| u <= Duration::from_secs(2));
+            assert_eq!(seat.listed, within, "{:?} at {:?}", member.upper, report.at);
+            left |= !seat.listed;
+        }
+        assert!(left);
     }
 }
 

@@ -106,14 +106,15 @@ impl Worker {
                     None => pending().await,
                 }
             };
-            // Biased: after a pause of this process, answers that wait are heard before leases are ended by the timer.
+            // Biased: after a pause of this process, answers that wait are heard before anything ends a lease. They come at
+            // the pool's own pace, so commands and the timer have their turn.
             tokio::select! {
                 biased;
+                Some((whose, message)) = self.answers.recv() => self.hear(&whose, message),
                 command = commands.recv() => match command {
                     Some(command) => self.obey(command),
                     None => return,
                 },
-                Some((whose, message)) = self.answers.recv() => self.hear(&whose, message),
                 () = timer => self.wake_up(wake),
             }
         }
@@ -124,8 +125,11 @@ impl Worker {
             Command::Configure(config) => self.configure(*config),
             Command::Adopt(published) => self.adopt(published),
             Command::Report(answer) => {
+                // Figures and decision are of one moment: what is due by now is decided first.
+                let now = self.clock.now();
+                self.step_at(Event::Tick, now);
                 // Whoever asked may have stopped waiting.
-                drop(answer.send(self.view()));
+                drop(answer.send(self.view(now)));
             }
         }
     }
@@ -152,7 +156,7 @@ impl Worker {
             self.enroll();
         }
         // Readers learn which configuration is followed even when nothing changed by it.
-        self.decided.send_replace(Arc::new(self.view()));
+        self.decided.send_replace(Arc::new(self.view(self.clock.now())));
     }
 
     fn adopt(&mut self, published: Vec<Published>) {
@@ -251,7 +255,7 @@ impl Worker {
         if moved {
             let inputs = self.config.members.iter().map(|m| self.input(m)).collect();
             self.step(Event::Members(inputs));
-            self.decided.send_replace(Arc::new(self.view()));
+            self.decided.send_replace(Arc::new(self.view(self.clock.now())));
         }
     }
 
@@ -263,11 +267,15 @@ impl Worker {
     }
 
     fn step(&mut self, event: Event) {
+        self.step_at(event, self.clock.now());
+    }
+
+    fn step_at(&mut self, event: Event, now: Moment) {
         let Step {
             transitions,
             wake,
             nudge,
-        } = self.pool.step(event, self.clock.now());
+        } = self.pool.step(event, now);
         self.wake = wake;
         if nudge && *self.leads.borrow() {
             self.orders.send_modify(|orders| orders.nudges += 1);
@@ -282,13 +290,13 @@ impl Worker {
                 self.recorder.overflowed();
             }
         }
-        self.decided.send_replace(Arc::new(self.view()));
+        self.decided.send_replace(Arc::new(self.view(now)));
     }
 
-    fn view(&self) -> View {
+    fn view(&self, now: Moment) -> View {
         View {
             generation: self.config.generation,
-            report: self.pool.report(self.clock.now()),
+            report: self.pool.report(now),
             contacts: self.contacts.clone(),
             nudge_failure: self.nudge_failure.clone(),
         }
