@@ -130,12 +130,12 @@ async fn it_decides_for_hosts_and_tells_in_lines_a_file_and_over_http() {
     answers(address).await;
 
     // It lags, and the fallback keeps it as the only one there is.
-    servers.standby.sql("select pg_wal_replay_pause()").await.unwrap();
+    servers.standby.pause_replay().await.unwrap();
     until("the fallback is written", service("Fallback")).await;
     let said = decided(&output).unwrap();
     assert_eq!(said["pools"][0]["services"][0]["fallback"], "LeastLagged");
     assert_eq!(said["pools"][0]["services"][0]["endpoints"], endpoint);
-    servers.standby.sql("select pg_wal_replay_resume()").await.unwrap();
+    servers.standby.resume_replay().await.unwrap();
     until("it is fresh again", service("Normal")).await;
 
     load.abort();

@@ -129,30 +129,30 @@ impl Stage {
         )
         .await?;
         self.watch(Duration::from_secs(2)).await?;
-        self.b.sql("select pg_wal_replay_pause()").await?;
+        self.b.pause_replay().await?;
         self.until(
             "pg-2 stops applying. It leaves when its staleness cannot be proven to be within two seconds.",
             |s| s.endpoints.len() == 1,
         )
         .await?;
         self.watch(Duration::from_secs(2)).await?;
-        self.b.sql("select pg_wal_replay_resume()").await?;
+        self.b.resume_replay().await?;
         self.until(
             "pg-2 applies again. It returns when it has been fresh for a second.",
             |s| s.endpoints.len() == 2,
         )
         .await?;
         self.watch(Duration::from_secs(1)).await?;
-        self.a.sql("select pg_wal_replay_pause()").await?;
-        self.b.sql("select pg_wal_replay_pause()").await?;
+        self.a.pause_replay().await?;
+        self.b.pause_replay().await?;
         self.until(
             "Both stop applying. The fallback holds the freshest, so that reads go on.",
             |s| matches!(s.state, ServiceState::Fallback(_)) && s.endpoints.len() == 1,
         )
         .await?;
         self.watch(Duration::from_secs(3)).await?;
-        self.a.sql("select pg_wal_replay_resume()").await?;
-        self.b.sql("select pg_wal_replay_resume()").await?;
+        self.a.resume_replay().await?;
+        self.b.resume_replay().await?;
         self.until(
             "Both apply again. The fallback ends at once, and the second one follows.",
             |s| s.seats.iter().filter(|seat| seat.state == MemberState::Serving).count() == 2,

@@ -150,6 +150,7 @@ fn needs_repair(failure: ProbeFailure) -> bool {
         | ProbeFailure::NotAccepting
         | ProbeFailure::TooManyConnections
         | ProbeFailure::ConnectionLost
+        | ProbeFailure::Interrupted
         | ProbeFailure::Protocol
         | ProbeFailure::QueryFailed => false,
     }
@@ -278,6 +279,9 @@ fn remedy(s: &Situation, failure: ProbeFailure) -> String {
         ProbeFailure::Refused => "see that the server runs and its port is the one in spec.members".into(),
         ProbeFailure::Timeout | ProbeFailure::Unreachable => {
             "see that network policies let this process reach it, and that it runs".into()
+        }
+        ProbeFailure::Interrupted => {
+            "it is asked again; if this lasts, see what the standby's applier waits for".into()
         }
         ProbeFailure::ConnectionLost | ProbeFailure::Protocol | ProbeFailure::QueryFailed => {
             "see the server's log".into()

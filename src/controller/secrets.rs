@@ -1,7 +1,7 @@
 //! The Secrets that a pool names, read by name and in its namespace only.
 //!
-//! They are not watched: that needs the right to list all of them. They are read again each [`EVERY`], and sooner when
-//! servers refuse the account or its TLS, at most each [`AT_MOST_EVERY`].
+//! They are not watched: that needs the right to list all of them. They are read again each [`EVERY`], and each [`SOON`]
+//! while one is missing or servers refuse the account or its TLS.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,8 +19,8 @@ use crate::spec::resolve::{Account, Authority, Problem, ProblemKind, account, au
 
 /// How often Secrets are read in quiet times.
 pub(super) const EVERY: Duration = Duration::from_secs(60);
-/// How often at the most.
-const AT_MOST_EVERY: Duration = Duration::from_secs(3);
+/// How often while something is wrong with them.
+const SOON: Duration = Duration::from_secs(3);
 /// How long reading one may take.
 const WITHIN: Duration = Duration::from_secs(2);
 
@@ -28,8 +28,25 @@ const WITHIN: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 enum Read {
     Found(Box<Secret>),
+    /// Found before, and refused once since: an API server that has just started refuses everybody until it knows whose
+    /// rights are which.
+    Doubted(Box<Secret>),
     Absent,
     Forbidden,
+}
+
+impl Read {
+    /// What to believe after `before`.
+    fn after(self, before: Option<Self>) -> Self {
+        match (self, before) {
+            (Self::Forbidden, Some(Self::Found(secret))) => Self::Doubted(secret),
+            (read, _) => read,
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        matches!(self, Self::Found(_))
+    }
 }
 
 /// The Secrets of one pool, as last read.
@@ -52,7 +69,8 @@ impl Secrets {
 
     /// When to read again.
     pub(super) fn due(&self, refused: bool) -> Moment {
-        let pause = if refused { AT_MOST_EVERY } else { EVERY };
+        let settled = !refused && self.read.values().all(Read::is_settled);
+        let pause = if settled { EVERY } else { SOON };
         self.at.map_or(Moment::ORIGIN, |at| at + pause)
     }
 
@@ -67,7 +85,7 @@ impl Secrets {
         }
         self.read.retain(|name, _| wanted.contains(name));
         for name in wanted {
-            let read = self.get(&name).await?;
+            let read = self.get(&name).await?.after(self.read.remove(&name));
             self.read.insert(name, read);
         }
         self.at = Some(now);
@@ -93,7 +111,7 @@ impl Secrets {
             )]);
         }
         let found = |name: &str| match self.read.get(name) {
-            Some(Read::Found(secret)) => Some(secret.as_ref()),
+            Some(Read::Found(secret) | Read::Doubted(secret)) => Some(secret.as_ref()),
             Some(Read::Absent | Read::Forbidden) | None => None,
         };
         let account = account(spec, found(&connection.credentials.secret));
@@ -121,5 +139,23 @@ impl Secrets {
             Ok(Err(error)) => Err(failed(ApplyError::Api(Box::new(error)))),
             Err(_) => Err(failed(ApplyError::Timeout(WITHIN))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An API server that has just started answers so before it has read who may do what.
+    #[test]
+    fn one_refusal_of_what_could_be_read_is_not_believed() {
+        let found = || Read::Found(Box::default());
+        let once = Read::Forbidden.after(Some(found()));
+        assert!(matches!(once, Read::Doubted(_)));
+        assert!(!once.is_settled(), "it is read again soon");
+        assert!(matches!(Read::Forbidden.after(Some(once.clone())), Read::Forbidden));
+        assert!(matches!(found().after(Some(once)), Read::Found(_)));
+        assert!(matches!(Read::Forbidden.after(None), Read::Forbidden));
+        assert!(matches!(Read::Absent.after(Some(found())), Read::Absent));
     }
 }

@@ -223,6 +223,25 @@ impl Server {
         rows(&client, statements).await
     }
 
+    /// Stops applying, on a standby.
+    pub async fn pause_replay(&self) -> anyhow::Result<()> {
+        self.sql("select pg_wal_replay_pause()").await.map(drop)
+    }
+
+    /// Applies again. A standby that was long behind interrupts whatever is in its applier's way, even who asks this; so
+    /// it is asked until it is heard.
+    pub async fn resume_replay(&self) -> anyhow::Result<()> {
+        const ATTEMPTS: usize = 20;
+        let mut heard = Ok(());
+        for _ in 0..ATTEMPTS {
+            heard = self.sql("select pg_wal_replay_resume()").await.map(drop);
+            if !heard.as_ref().is_err_and(interrupted) {
+                break;
+            }
+        }
+        heard
+    }
+
     /// A connection of this user.
     pub async fn connect(&self, user: &str, password: &str) -> anyhow::Result<Client> {
         let mut config = Config::new();
@@ -315,4 +334,10 @@ pub async fn rows(client: &Client, statements: &str) -> anyhow::Result<Vec<Vec<O
         }
     }
     Ok(rows)
+}
+
+/// Whether a server interrupted the question: class 40 of its error codes.
+fn interrupted(error: &anyhow::Error) -> bool {
+    let code = error.downcast_ref::<tokio_postgres::Error>().and_then(|e| e.code());
+    code.is_some_and(|code| code.code().starts_with("40"))
 }

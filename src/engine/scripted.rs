@@ -33,6 +33,7 @@ struct Server {
     /// Connections made before this many were ended.
     ended: u32,
     nudges: u32,
+    questions: u32,
 }
 
 /// Servers by name, shared by whoever holds a clone.
@@ -52,6 +53,7 @@ impl Script {
             connects: 0,
             ended: 0,
             nudges: 0,
+            questions: 0,
         });
         server.behaviour = behaviour;
     }
@@ -98,6 +100,11 @@ impl Script {
         self.lock().get(name).map_or(0, |s| s.connects)
     }
 
+    /// How often `name` was asked where it stands.
+    pub fn questions(&self, name: &str) -> u32 {
+        self.lock().get(name).map_or(0, |s| s.questions)
+    }
+
     /// How often `name` was asked to flush.
     pub fn nudges(&self, name: &str) -> u32 {
         self.lock().get(name).map_or(0, |s| s.nudges)
@@ -124,9 +131,8 @@ impl Script {
         };
         match session.behaviour().await? {
             // These are found when asked, not when connecting.
-            Behaviour::Fails(ProbeFailure::QueryFailed | ProbeFailure::ConnectionLost) | Behaviour::Shows(_) => {
-                Ok(session)
-            }
+            Behaviour::Fails(ProbeFailure::QueryFailed | ProbeFailure::ConnectionLost | ProbeFailure::Interrupted)
+            | Behaviour::Shows(_) => Ok(session),
             Behaviour::Fails(kind) => Err(EngineError::new(kind, "scripted")),
             Behaviour::Hangs => std::future::pending().await,
         }
@@ -163,6 +169,9 @@ pub struct Session {
 impl Session {
     /// See [`super::Session::observe`].
     pub async fn observe(&mut self, _: Duty) -> Result<Sighting, EngineError> {
+        if let Some(server) = self.script.lock().get_mut(&self.name) {
+            server.questions += 1;
+        }
         match self.behaviour().await? {
             Behaviour::Shows(sighting) => Ok(*sighting),
             Behaviour::Fails(kind) => Err(EngineError::new(kind, "scripted")),

@@ -245,6 +245,7 @@ impl Member {
             | ProbeFailure::Unreachable
             | ProbeFailure::NameNotResolved
             | ProbeFailure::TooManyConnections
+            | ProbeFailure::Interrupted
             | ProbeFailure::AuthFailed
             | ProbeFailure::PermissionDenied
             | ProbeFailure::DatabaseNotFound

@@ -108,7 +108,10 @@ impl From<ProbeFailure> for Reason {
             ProbeFailure::AuthFailed => Self::AuthFailed,
             ProbeFailure::PermissionDenied => Self::PermissionDenied,
             ProbeFailure::TlsFailed => Self::TlsFailed,
-            ProbeFailure::DatabaseNotFound | ProbeFailure::Protocol | ProbeFailure::QueryFailed => Self::ProbeFailed,
+            ProbeFailure::Interrupted
+            | ProbeFailure::DatabaseNotFound
+            | ProbeFailure::Protocol
+            | ProbeFailure::QueryFailed => Self::ProbeFailed,
         }
     }
 }

@@ -95,6 +95,8 @@ pub enum ProbeFailure {
     TooManyConnections,
     /// An established connection ended.
     ConnectionLost,
+    /// The server ended the question for something that may not wait, as a standby does for its applier.
+    Interrupted,
     /// The account or its password was refused.
     AuthFailed,
     /// The account may not read what is needed.
@@ -111,7 +113,7 @@ pub enum ProbeFailure {
 
 impl ProbeFailure {
     /// Every failure, in the order of the documentation.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Timeout,
         Self::Unreachable,
         Self::NameNotResolved,
@@ -119,6 +121,7 @@ impl ProbeFailure {
         Self::NotAccepting,
         Self::TooManyConnections,
         Self::ConnectionLost,
+        Self::Interrupted,
         Self::AuthFailed,
         Self::PermissionDenied,
         Self::DatabaseNotFound,
@@ -137,6 +140,7 @@ impl ProbeFailure {
             Self::NotAccepting => "NotAccepting",
             Self::TooManyConnections => "TooManyConnections",
             Self::ConnectionLost => "ConnectionLost",
+            Self::Interrupted => "Interrupted",
             Self::AuthFailed => "AuthFailed",
             Self::PermissionDenied => "PermissionDenied",
             Self::DatabaseNotFound => "DatabaseNotFound",

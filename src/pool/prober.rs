@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | an answer | one period after the last one was asked |
 //! | the end of an established connection | at once, on a new one |
+//! | a question that the server interrupted | at once, on the same one |
 //! | a failure to connect | one period later; from the tenth in a row on after up to [`SLOWEST`], spread by a fifth |
 //! | a refused account | after [`SLOWEST`] at least, so that no account is locked by us |
 //!
@@ -204,7 +205,7 @@ impl Prober {
     fn after(&mut self, failure: ProbeFailure, now: Moment, orders: &Orders) -> Moment {
         let period = self.period(orders);
         match failure {
-            ProbeFailure::ConnectionLost if self.failures == 0 => {
+            ProbeFailure::ConnectionLost | ProbeFailure::Interrupted if self.failures == 0 => {
                 self.failures = 1;
                 now
             }
@@ -216,6 +217,7 @@ impl Prober {
             | ProbeFailure::NotAccepting
             | ProbeFailure::TooManyConnections
             | ProbeFailure::ConnectionLost
+            | ProbeFailure::Interrupted
             | ProbeFailure::PermissionDenied
             | ProbeFailure::DatabaseNotFound
             | ProbeFailure::TlsFailed
@@ -341,7 +343,10 @@ impl From<&EngineError> for Failed {
 
 /// Whether the connection is good for another question after this failure of one.
 fn keeps_connection(failure: ProbeFailure) -> bool {
-    matches!(failure, ProbeFailure::PermissionDenied | ProbeFailure::QueryFailed)
+    matches!(
+        failure,
+        ProbeFailure::PermissionDenied | ProbeFailure::QueryFailed | ProbeFailure::Interrupted
+    )
 }
 
 /// `pause` give or take a tenth, so that many probers do not knock at once.

@@ -1,5 +1,7 @@
 //! The whole loop in paused time: probers, policy, notices, over scripted servers.
 
+mod connections;
+
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -248,59 +250,6 @@ async fn a_report_and_its_decision_are_of_one_moment() {
         }
         assert!(left);
     }
-}
-
-/// A connection that ends is made anew and asked at once, so a lost one costs no proof.
-#[tokio::test(start_paused = true)]
-async fn a_lost_connection_is_made_anew_at_once() {
-    let mut stage = Stage::set(&[]).await;
-    stage.told();
-    let before = stage.handle.asker().report().await.unwrap().report.at;
-    stage.script.end_connections("b");
-    stage.run(110).await;
-    let view = stage.handle.asker().report().await.unwrap();
-    let member = view.report.members.iter().find(|m| &*m.name == "b").unwrap();
-    assert_eq!(member.failure, None);
-    assert!(member.answered.unwrap() > before, "asked again within the same period");
-    assert_eq!(stage.script.connects("b"), 2);
-    assert_eq!(stage.told(), []);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_refused_account_is_not_hammered() {
-    let stage = Stage::set(&[]).await;
-    stage.hold("b", Behaviour::Fails(ProbeFailure::ConnectionLost));
-    stage.run(200).await;
-    stage.hold("b", Behaviour::Fails(ProbeFailure::AuthFailed));
-    stage.run(100).await;
-    let before = stage.script.connects("b");
-    stage.run(20_000).await;
-    let tried = stage.script.connects("b") - before;
-    assert!((8..=13).contains(&tried), "{tried} in 20 s");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_dead_server_is_tried_once_a_second() {
-    let stage = Stage::set(&[]).await;
-    stage.hold("b", Behaviour::Fails(ProbeFailure::Refused));
-    stage.run(10_000).await;
-    let before = stage.script.connects("b");
-    stage.run(20_000).await;
-    let tried = stage.script.connects("b") - before;
-    assert!((17..=25).contains(&tried), "{tried} in 20 s");
-}
-
-/// Secrets rotate: the old connection stays until the new access works.
-#[tokio::test(start_paused = true)]
-async fn new_credentials_are_tried_before_the_old_connection_goes() {
-    let mut stage = Stage::set(&[]).await;
-    let script = stage.script.clone();
-    stage.configure(|c| c.access = access(&script, "two")).await;
-    stage.run(300).await;
-    assert_eq!(stage.script.connects("a"), 2);
-    assert_eq!(stage.list(), ["a", "b"]);
-    let view = stage.handle.decided().borrow().clone();
-    assert_eq!(view.generation, 2);
 }
 
 #[tokio::test(start_paused = true)]

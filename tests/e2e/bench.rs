@@ -33,6 +33,7 @@ fn main() {
     support::namespace::enter();
     let world = World::start();
     let measured = world.run("bench", Company::Alone, |stage| Box::pin(measure(stage)));
+    drop(world);
     if let Err(why) = measured {
         panic!("{why}");
     }

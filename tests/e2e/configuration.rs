@@ -4,7 +4,7 @@ use lagwarden::demo::postgres::{Maker, Options};
 use lagwarden::engine::postgresql::ROLE_SQL;
 use serde_json::{Value, json};
 
-use crate::stage::{ROLE, Stage};
+use crate::stage::{ROLE, SERVICE, Stage};
 use crate::support::net::Sandbox;
 use crate::support::tls::Paper;
 use crate::world::subfolder;
@@ -20,7 +20,9 @@ struct Bad {
 
 /// PG-76, PG-87: with the error's own text, and what to do about it.
 pub(crate) async fn twenty_bad_pools_are_told_what_is_wrong_and_disturb_nobody(stage: &mut Stage) {
-    stage.begin(json!({})).await;
+    // With patience for a machine that is busy with all of them.
+    let services = json!([{ "name": SERVICE, "create": true, "maxStaleness": "5s" }]);
+    stage.begin(json!({ "services": services })).await;
     let history = stage.history().await;
     for (changes, words) in refused_at_admission() {
         let said = refusal(stage, &changes).await;
@@ -48,14 +50,21 @@ pub(crate) async fn twenty_bad_pools_are_told_what_is_wrong_and_disturb_nobody(s
         );
         assert!(!message.contains(ROLE.1), "{message}");
     }
+    // What was missing comes, and nobody has to say so.
+    stage
+        .secret("no-such", &[("username", ROLE.0), ("password", ROLE.1)])
+        .await;
+    stage
+        .until_condition_of("unknown-secret", "Ready", "True", "Published")
+        .await;
     assert_eq!(history.lists(), [["pg-1", "pg-2"]]);
     stage.until_condition("Ready", "True", "Published").await;
 
     // A pool that was good and is made bad: what was valid last stays in force, and goes on deciding.
-    let broken = json!({ "members": { "podSelector": { "matchLabels": { "my app": "x" } } } });
+    let broken = json!({ "services": services, "members": { "podSelector": { "matchLabels": { "my app": "x" } } } });
     stage.apply(&stage.pool_with(broken)).await.unwrap();
     stage.until_condition("Stalled", "True", "SpecInvalid").await;
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     history.was(&[vec!["pg-1", "pg-2"], vec!["pg-2"]]).await;
     assert!(stage.controllers[0].runs());
 }

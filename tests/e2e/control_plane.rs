@@ -38,7 +38,7 @@ pub(crate) async fn an_api_server_that_hangs_or_dies_changes_nothing(stage: &mut
 
     stage.cluster.kill_api().await;
     // While it is away, a standby stalls: that can only be published afterwards.
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     sleep(AWAY).await;
     assert!(stage.controllers[0].runs());
     stage.cluster.start_api().await;
@@ -46,7 +46,7 @@ pub(crate) async fn an_api_server_that_hangs_or_dies_changes_nothing(stage: &mut
         stage.listed().await == ["pg-2"]
     })
     .await;
-    stage.server("pg-1").sql("select pg_wal_replay_resume()").await.unwrap();
+    stage.server("pg-1").resume_replay().await.unwrap();
     stage.until_listed(&["pg-1", "pg-2"]).await;
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn a_controller_that_restarts_publishes_nothing_wrong(stage: &m
     // One is behind and held by the fallback, one is down.
     stage.server_mut("pg-2").kill().await.unwrap();
     stage.until_listed(&["pg-1"]).await;
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     stage.until_state("Fallback").await;
     let history = stage.history().await;
     for _ in 0..3 {
@@ -70,7 +70,7 @@ pub(crate) async fn a_controller_that_restarts_publishes_nothing_wrong(stage: &m
         .await;
     }
     assert_eq!(history.lists(), [["pg-1"]], "nothing emptied, nobody added");
-    stage.server("pg-1").sql("select pg_wal_replay_resume()").await.unwrap();
+    stage.server("pg-1").resume_replay().await.unwrap();
     stage.server_mut("pg-2").start().await.unwrap();
     stage.until_listed(&["pg-1", "pg-2"]).await;
     history.was(&[vec!["pg-1"], vec!["pg-1", "pg-2"]]).await;
@@ -98,12 +98,12 @@ pub(crate) async fn another_controller_takes_over_and_the_list_never_flips(stage
     // The leader hangs. Its successor publishes what becomes true meanwhile.
     stage.controllers[0].hang().await;
     let written = written_by_first(stage);
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     let patience = TAKEN_OVER_WITHIN + Duration::from_secs(2);
     until_within(patience, "the list is right", async || stage.listed().await == ["pg-2"]).await;
     // It comes back, and knows that its time is over.
     stage.controllers[0].resume().await;
-    stage.server("pg-1").sql("select pg_wal_replay_resume()").await.unwrap();
+    stage.server("pg-1").resume_replay().await.unwrap();
     stage.until_listed(&["pg-1", "pg-2"]).await;
     stage.controllers[0].ready().await;
     assert_eq!(
@@ -114,16 +114,16 @@ pub(crate) async fn another_controller_takes_over_and_the_list_never_flips(stage
 
     // The new leader is killed: the first takes over again.
     stage.controllers[1].kill().await;
-    stage.server("pg-2").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-2").pause_replay().await.unwrap();
     until_within(patience, "the list is right", async || stage.listed().await == ["pg-1"]).await;
     // The killed one returns, and stands by.
     stage.controllers[1].start_again();
     stage.controllers[1].ready().await;
-    stage.server("pg-2").sql("select pg_wal_replay_resume()").await.unwrap();
+    stage.server("pg-2").resume_replay().await.unwrap();
     stage.until_listed(&["pg-1", "pg-2"]).await;
     // The leader is told to end, and hands its Lease over: no waiting for it to run out.
     stage.controllers[0].terminate().await;
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     stage.until_listed(&["pg-2"]).await;
     let (both, one, two) = (vec!["pg-1", "pg-2"], vec!["pg-1"], vec!["pg-2"]);
     history
@@ -181,10 +181,10 @@ pub(crate) async fn a_stepped_clock_changes_no_decision(stage: &mut Stage) {
     }
     // With a minute's step in force, lag is found and healed as ever.
     clock.step_wall(60_000);
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     stage.until_listed(&["pg-2"]).await;
     clock.step_wall(-120_000);
-    stage.server("pg-1").sql("select pg_wal_replay_resume()").await.unwrap();
+    stage.server("pg-1").resume_replay().await.unwrap();
     stage.until_listed(&["pg-1", "pg-2"]).await;
     history.was(&[both.clone(), vec!["pg-2"], both]).await;
     end.send_replace(true);

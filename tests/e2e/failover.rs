@@ -57,7 +57,7 @@ pub(crate) async fn a_failover_is_followed_and_a_second_primary_freezes_the_list
     );
     stage.until_state("Frozen").await;
     // Frozen means frozen: not even one that lags leaves while nobody knows behind whom.
-    stage.server("pg-2").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-2").pause_replay().await.unwrap();
     stage.lasts("Frozen").await;
     history.was(&[vec!["pg-1", "pg-2"], vec!["pg-2"]]).await;
 

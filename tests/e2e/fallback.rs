@@ -68,10 +68,10 @@ const CASES: [Case; 8] = [
 pub(crate) async fn when_all_lag_each_fallback_gives_exactly_its_list(stage: &mut Stage) {
     let services: Vec<_> = CASES.iter().map(|case| service(case.0, case.1())).collect();
     stage.begin(json!({ "services": services })).await;
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     stage.until_listed(&["pg-2"]).await;
     let history = stage.history().await;
-    stage.server("pg-2").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-2").pause_replay().await.unwrap();
     for (service, _, list, _) in CASES {
         stage.until_listed_in(service, list).await;
     }
@@ -95,7 +95,7 @@ pub(crate) async fn when_all_lag_each_fallback_gives_exactly_its_list(stage: &mu
     .await;
 
     for name in ["pg-1", "pg-2"] {
-        stage.server(name).sql("select pg_wal_replay_resume()").await.unwrap();
+        stage.server(name).resume_replay().await.unwrap();
     }
     for (service, ..) in CASES {
         stage.until_listed_in(service, &["pg-1", "pg-2"]).await;
@@ -119,7 +119,7 @@ pub(crate) async fn beyond_the_hard_limit_nobody_serves_and_it_is_said(stage: &m
     ]});
     stage.begin(services).await;
     for name in ["pg-1", "pg-2"] {
-        stage.server(name).sql("select pg_wal_replay_pause()").await.unwrap();
+        stage.server(name).pause_replay().await.unwrap();
     }
     stage.until_state("Fallback").await;
     stage.until_listed(&[]).await;
@@ -128,7 +128,7 @@ pub(crate) async fn beyond_the_hard_limit_nobody_serves_and_it_is_said(stage: &m
     let note = stage.until_event("NoEndpoints").await;
     assert!(note.starts_with("orders-fresh has no endpoint"), "{note}");
     for name in ["pg-1", "pg-2"] {
-        stage.server(name).sql("select pg_wal_replay_resume()").await.unwrap();
+        stage.server(name).resume_replay().await.unwrap();
     }
     stage.until_listed(&["pg-1", "pg-2"]).await;
     stage.until_event("FallbackEnded").await;

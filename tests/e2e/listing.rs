@@ -46,7 +46,7 @@ pub(crate) async fn a_paused_standby_leaves_in_time_and_returns_by_the_rules(sta
         open.is_some()
     })
     .await;
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     stage.leaves_in_time("pg-1").await;
     stage.until_listed(&["pg-2"]).await;
     clients.until_proxy_drops(stage.address("pg-1")).await;
@@ -64,7 +64,7 @@ pub(crate) async fn a_paused_standby_leaves_in_time_and_returns_by_the_rules(sta
     );
 
     let history = stage.history().await;
-    stage.server("pg-1").sql("select pg_wal_replay_resume()").await.unwrap();
+    stage.server("pg-1").resume_replay().await.unwrap();
     stage.until_listed(&["pg-1", "pg-2"]).await;
     stage.until_state("Normal").await;
     // It left once, and came once.

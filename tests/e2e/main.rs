@@ -91,5 +91,7 @@ fn main() {
         })
     };
     let conclusion = libtest_mimic::run(&arguments, rows.into_iter().map(trial).collect());
+    // Leaving ends no scope: what was started and made is put away here.
+    drop(world);
     conclusion.exit();
 }

@@ -61,19 +61,19 @@ pub(crate) async fn a_person_with_kubectl_sees_what_happens_and_why(stage: &mut 
     check(&seen, &["2/2", "2s", "pg-0", "Normal", "pg-1 ", "pg-2 "]);
     assert!(!seen.contains("pg-0 3"), "no client reaches the primary: {seen}");
 
-    stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-1").pause_replay().await.unwrap();
     stage.until_reason("pg-1", "Lagging", &["Stalled"]).await;
     stage.clients().await.until_proxy_drops(stage.address("pg-1")).await;
     let seen = chapter(stage, "pg-1 stops applying: it has left the Service").await;
     check(&seen, &["1/2", "Degraded", "reach pg-2 30"]);
 
-    stage.server("pg-2").sql("select pg_wal_replay_pause()").await.unwrap();
+    stage.server("pg-2").pause_replay().await.unwrap();
     stage.until_state("Fallback").await;
     let seen = chapter(stage, "pg-2 stops too: the freshest one serves, and it is said").await;
     check(&seen, &["0/2", "LeastLagged", "reach pg-2 30"]);
 
     for name in ["pg-1", "pg-2"] {
-        stage.server(name).sql("select pg_wal_replay_resume()").await.unwrap();
+        stage.server(name).resume_replay().await.unwrap();
     }
     stage.until_listed(&["pg-1", "pg-2"]).await;
     stage.until_state("Normal").await;

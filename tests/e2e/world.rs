@@ -31,12 +31,12 @@ pub(crate) enum Company {
 
 /// What all rows share.
 pub(crate) struct World {
-    runtime: Runtime,
     cluster: Arc<Cluster>,
     company: RwLock<()>,
     binaries: Binaries,
     maker: Maker,
     folder: TempDir,
+    runtime: Runtime,
 }
 
 /// The rights of a controller, as an operator would give them.
@@ -67,12 +67,12 @@ impl World {
             (cluster, maker)
         });
         Self {
-            runtime,
             cluster: Arc::new(cluster),
             company: RwLock::new(()),
             binaries,
             maker,
             folder,
+            runtime,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::rig::{PATIENCE, Rig, connect, credentials, options, show, target, unt
 pub(crate) async fn paused_replay_is_seen(rig: Rig) {
     let primary = rig.primary().await;
     let standby = rig.standby("standby", &primary).await;
-    standby.sql("select pg_wal_replay_pause()").await.unwrap();
+    standby.pause_replay().await.unwrap();
     until("replay is paused", async || {
         show(&standby, Duty::Probe).await.replay == Some(Replay::Paused)
     })
@@ -24,7 +24,7 @@ pub(crate) async fn paused_replay_is_seen(rig: Rig) {
     let sampled = show(&primary, Duty::Sample).await;
     let seen = show(&standby, Duty::Probe).await;
     assert!(!seen.position.unwrap().contains(sampled.position.as_ref().unwrap()));
-    standby.sql("select pg_wal_replay_resume()").await.unwrap();
+    standby.resume_replay().await.unwrap();
     until("replay goes on", async || {
         show(&standby, Duty::Probe).await.replay == Some(Replay::Running)
     })
@@ -234,4 +234,45 @@ async fn connect_once(target: &Target) -> Result<Session, lagwarden::engine::Eng
     Engine::Postgresql
         .connect(target, &credentials(), &Tls::disabled())
         .await
+}
+
+/// PG-34: a standby that is behind, or is told not to wait, ends whatever its applier runs into, as it says itself.
+pub(crate) async fn a_recovery_conflict_is_an_interruption(rig: Rig) {
+    let primary = rig.primary().await;
+    let standby = rig.standby("standby", &primary).await;
+    standby
+        .sql("alter system set max_standby_streaming_delay = 0")
+        .await
+        .unwrap();
+    standby.sql("select pg_reload_conf()").await.unwrap();
+    let load = primary.connect("postgres", primary.password()).await.unwrap();
+    let load = tokio::spawn(async move {
+        let locks = "begin; lock table pg_stat_wal_receiver in access exclusive mode; commit";
+        while load.batch_execute(locks).await.is_ok() {}
+    });
+    let mut session = None;
+    until("a question is interrupted", async || {
+        let Some(asked) = &mut session else {
+            session = connect(&standby).await.ok();
+            return false;
+        };
+        let Err(error) = within(asked.observe(Duty::Probe)).await else {
+            return false;
+        };
+        match error.kind() {
+            ProbeFailure::Interrupted => true,
+            ProbeFailure::ConnectionLost => {
+                session = None;
+                false
+            }
+            other => panic!("{other:?}: {error}"),
+        }
+    })
+    .await;
+    load.abort();
+    let mut session = session.unwrap();
+    until("the same connection answers", async || {
+        within(session.observe(Duty::Probe)).await.is_ok()
+    })
+    .await;
 }

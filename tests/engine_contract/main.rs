@@ -55,6 +55,7 @@ fn cases() -> Vec<(&'static str, Case)> {
         faults::a_server_that_shuts_down_is_lost_and_then_refuses,
         faults::a_server_that_starts_up_takes_no_connections,
         faults::an_unknown_host_is_no_silence,
+        faults::a_recovery_conflict_is_an_interruption,
         accounts::the_documented_role_suffices,
         accounts::a_wrong_password_is_told,
         accounts::an_unknown_user_is_told,

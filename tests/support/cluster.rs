@@ -49,7 +49,6 @@ impl Default for Options {
 
 /// A control plane.
 pub(crate) struct Cluster {
-    folder: TempDir,
     programs: PathBuf,
     options: Options,
     ports: Ports,
@@ -57,6 +56,21 @@ pub(crate) struct Cluster {
     etcd: Child,
     api: Mutex<Option<Child>>,
     others: Vec<Child>,
+    folder: TempDir,
+}
+
+/// Nothing of it writes any more when its folder goes.
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let mut children: Vec<Child> = self.others.drain(..).collect();
+        children.extend(self.api.get_mut().take());
+        for child in children.iter_mut().chain([&mut self.etcd]) {
+            drop(child.start_kill());
+            while matches!(child.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
 }
 
 /// One request that changed something, or tried to.
@@ -79,7 +93,6 @@ impl Cluster {
         let programs = programs();
         let etcd = etcd(&programs, folder.path(), &ports);
         let mut cluster = Self {
-            folder,
             programs,
             options,
             ports,
@@ -87,6 +100,7 @@ impl Cluster {
             etcd,
             api: Mutex::new(None),
             others: Vec::new(),
+            folder,
         };
         cluster.write_kubeconfig("admin", Some("system:masters"));
         cluster.start_api().await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio_postgres::config::SslMode;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::tls::{MakeTlsConnect, NoTls};
 use tokio_postgres::{CancelToken, Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -218,6 +218,11 @@ fn told(error: &Error) -> Option<EngineError> {
         &SqlState::INVALID_CATALOG_NAME => ProbeFailure::DatabaseNotFound,
         &SqlState::INSUFFICIENT_PRIVILEGE => ProbeFailure::PermissionDenied,
         code if code.code().starts_with("28") => ProbeFailure::AuthFailed,
+        // Class 40, "transaction rollback": on a standby that is behind, whatever its applier runs into.
+        code if code.code().starts_with("40") => match said.parsed_severity() {
+            Some(Severity::Fatal | Severity::Panic) => ProbeFailure::ConnectionLost,
+            Some(_) | None => ProbeFailure::Interrupted,
+        },
         _ => ProbeFailure::QueryFailed,
     };
     Some(EngineError::new(

@@ -43,7 +43,7 @@ pub(crate) async fn measure(stage: &mut Stage) {
             until_refused(*address, false).await;
         }
         let paused = SystemTime::now();
-        stage.server("pg-1").sql("select pg_wal_replay_pause()").await.unwrap();
+        stage.server("pg-1").pause_replay().await.unwrap();
         for (n, (name, limit)) in SERVICES.iter().enumerate() {
             let crossing = paused + Duration::from_millis(*limit);
             let early = crossing - Duration::from_millis(200);
@@ -54,7 +54,7 @@ pub(crate) async fn measure(stage: &mut Stage) {
             let at = last_write(&stage.controllers[0].log(), name);
             written[n].push(after(crossing, at));
         }
-        stage.server("pg-1").sql("select pg_wal_replay_resume()").await.unwrap();
+        stage.server("pg-1").resume_replay().await.unwrap();
     }
     for (n, (_, limit)) in SERVICES.iter().enumerate() {
         row(
