@@ -195,7 +195,12 @@ fn measurement_healthy(s: &Situation) -> Said {
         return said(Truth::Unknown, "NotYetMeasured", why);
     };
     let report = &view.report;
-    if let Some(stray) = report.members.iter().find(|m| is_foreign(report, m)) {
+    // Which cluster is the pool's is not known before everyone was heard.
+    if let Some(stray) = report
+        .members
+        .iter()
+        .find(|m| is_foreign(report, m) && !is_cold(report))
+    {
         return said(Truth::False, "ForeignServer", foreign_server(s, report, stray));
     }
     if let Some(first) = report.members.iter().find(|m| is_troubled(m)) {

@@ -20,6 +20,9 @@ mod tend;
 mod written;
 mod zones;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,6 +10,7 @@
 //! lost), [`NOTICES`] notices (the oldest are counted and dropped when nobody takes them: they are for people).
 
 pub mod assemble;
+mod pace;
 mod prober;
 pub mod registry;
 mod worker;

@@ -2,7 +2,7 @@
 //!
 //! | after | the next question |
 //! | --- | --- |
-//! | an answer | one period after the last one was asked |
+//! | an answer | on the next beat of the pool ([`super::pace`]) |
 //! | the end of an established connection | at once, on a new one |
 //! | a question that the server interrupted | at once, on the same one |
 //! | a failure to connect | one period later; from the tenth in a row on after up to [`SLOWEST`], spread by a fifth |
@@ -18,11 +18,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep_until, timeout};
 
 use super::Access;
+use super::pace::Pace;
 use crate::clock::Clock;
 use crate::engine::{Duty, EngineError, Session, Target};
 use crate::policy::member::MemberName;
 use crate::policy::moment::Moment;
-use crate::policy::settings::Periods;
 use crate::policy::sighting::{Observation, Outcome, ProbeFailure, Role, Sighting};
 
 /// The longest pause between two attempts to connect.
@@ -67,7 +67,8 @@ pub(super) struct Whose {
 #[derive(Clone, Debug)]
 pub(super) struct Orders {
     pub(super) access: Arc<Access>,
-    pub(super) periods: Periods,
+    /// When who is asked.
+    pub(super) pace: Pace,
     /// Within what time a primary that is asked to flush should do so.
     pub(super) flush_within: Duration,
     /// Rises when the primary should be asked to flush.
@@ -142,7 +143,7 @@ impl Prober {
             }
             let orders = self.orders.borrow_and_update();
             let nudge = self.duty == Duty::Sample && orders.nudges != heeded.nudges;
-            if nudge || orders.periods != heeded.periods || !Arc::ptr_eq(&orders.access, &heeded.access) {
+            if nudge || orders.pace != heeded.pace || !Arc::ptr_eq(&orders.access, &heeded.access) {
                 return true;
             }
         }
@@ -174,7 +175,7 @@ impl Prober {
                 } else {
                     Duty::Probe
                 };
-                (Outcome::Seen(sighting), None, asked + self.period(orders))
+                (Outcome::Seen(sighting), None, orders.pace.next(self.duty, asked))
             }
             Err(failed) => {
                 let next = self.after(failed.kind, answered, orders);
@@ -195,15 +196,8 @@ impl Prober {
         Some(next.max(answered))
     }
 
-    fn period(&self, orders: &Orders) -> Duration {
-        match self.duty {
-            Duty::Sample => orders.periods.sample,
-            Duty::Probe => orders.periods.probe,
-        }
-    }
-
     fn after(&mut self, failure: ProbeFailure, now: Moment, orders: &Orders) -> Moment {
-        let period = self.period(orders);
+        let period = orders.pace.period(self.duty);
         match failure {
             ProbeFailure::ConnectionLost | ProbeFailure::Interrupted if self.failures == 0 => {
                 self.failures = 1;
@@ -244,7 +238,7 @@ impl Prober {
             }
             live.renewed = now;
         }
-        let within = orders.periods.timeout * 2;
+        let within = orders.pace.periods.timeout * 2;
         let access = &orders.access;
         match timeout(
             within,
@@ -267,7 +261,7 @@ impl Prober {
     }
 
     async fn observe(&mut self, orders: &Orders) -> Result<Sighting, Failed> {
-        let within = orders.periods.timeout;
+        let within = orders.pace.periods.timeout;
         let Some(live) = &mut self.session else {
             return Err(Failed::timeout("no connection", within));
         };
@@ -289,7 +283,7 @@ impl Prober {
     /// Asks the primary to make its log durable. False when nobody listens any more.
     async fn nudge(&mut self, orders: &Orders) -> bool {
         let Some(live) = &mut self.session else { return true };
-        let failed = match timeout(orders.periods.timeout, live.session.nudge()).await {
+        let failed = match timeout(orders.pace.periods.timeout, live.session.nudge()).await {
             Ok(Ok(nudge)) if nudge.within > orders.flush_within => Some(Arc::from(format!(
                 "the primary flushes its log only every {} ms: set wal_writer_delay to at most {} ms",
                 nudge.within.as_millis(),

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep_until;
 
+use super::pace::Pace;
 use super::prober::{Message, Orders, Prober, Via, Whose};
 use super::{Command, Config, Contact, PoolMember, Published, View};
 use crate::clock::Clock;
@@ -62,7 +63,7 @@ impl Worker {
         let pool = Pool::new(config.settings.clone(), now);
         let (orders, _) = watch::channel(Orders {
             access: Arc::new(config.access.clone()),
-            periods: config.settings.periods,
+            pace: Pace::new(now, config.settings.periods),
             flush_within: config.settings.nudge_spacing(),
             nudges: 0,
         });
@@ -143,8 +144,8 @@ impl Worker {
             if changed {
                 orders.access = access;
             }
-            let paced = orders.periods != config.settings.periods;
-            orders.periods = config.settings.periods;
+            let paced = orders.pace.periods != config.settings.periods;
+            orders.pace.periods = config.settings.periods;
             orders.flush_within = config.settings.nudge_spacing();
             changed || paced
         });

@@ -53,6 +53,8 @@ fn rows() -> Vec<(&'static str, Company, Row)> {
         Shared trouble::a_stopped_applier_and_a_hung_server_leave_for_their_own_reasons,
         Shared trouble::one_standby_out_of_our_reach_leaves_and_all_out_of_our_reach_stay,
         Shared trouble::standbys_that_refuse_us_alone_stay_and_a_dead_one_leaves,
+        Shared trouble::a_standby_that_is_late_on_purpose_or_has_no_source_stays_out,
+        Shared trouble::a_cascade_is_judged_against_the_primary,
         Shared fallback::when_all_lag_each_fallback_gives_exactly_its_list,
         Shared fallback::beyond_the_hard_limit_nobody_serves_and_it_is_said,
         Shared failover::a_failover_is_followed_and_a_second_primary_freezes_the_list,

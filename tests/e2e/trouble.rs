@@ -3,7 +3,7 @@
 use lagwarden::demo::postgres::Part;
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{SERVICE, Stage};
 use crate::support::wait::until;
 
 /// PG-11, PG-16, PG-22, PG-89: what looks like streaming proves nothing, and what is dead is known to be.
@@ -94,4 +94,107 @@ pub(crate) async fn standbys_that_refuse_us_alone_stay_and_a_dead_one_leaves(sta
     stage.until_listed(&["pg-2"]).await;
     stage.until_reason("pg-1", "Lagging", &["Down"]).await;
     history.was(&[vec!["pg-1", "pg-2"], vec!["pg-2"]]).await;
+}
+
+/// PG-29: what is late on purpose is late, and stays out without a flutter. PG-12, PG-14, PG-17: what has lost its source is
+/// known by what it lacks, whatever its log, its primary or its own state say.
+pub(crate) async fn a_standby_that_is_late_on_purpose_or_has_no_source_stays_out(stage: &mut Stage) {
+    stage.begin(json!({})).await;
+    let history = stage.history().await;
+    set(stage, "pg-1", "recovery_min_apply_delay", "5s").await;
+    stage.leaves_in_time("pg-1").await;
+    stage.until_reason("pg-1", "Lagging", &["ApplyLag"]).await;
+    stage.lasts("Degraded").await;
+    set(stage, "pg-1", "recovery_min_apply_delay", "0").await;
+    stage.until_listed(&["pg-1", "pg-2"]).await;
+
+    // Its source refuses it, and what it asks its archive for is never there.
+    set(stage, "pg-1", "restore_command", "exit 1").await;
+    set(stage, "pg-1", "primary_conninfo", "host=127.0.0.1 port=1").await;
+    stage.leaves_in_time("pg-1").await;
+    stage.until_reason("pg-1", "Lagging", &["DeliveryLag"]).await;
+    stage.lasts("Degraded").await;
+    stage
+        .server("pg-1")
+        .sql("alter system reset primary_conninfo")
+        .await
+        .unwrap();
+    stage.server("pg-1").sql("select pg_reload_conf()").await.unwrap();
+    stage.until_listed(&["pg-1", "pg-2"]).await;
+
+    // While it is down, the primary removes log that it needs.
+    stage.server_mut("pg-2").kill().await.unwrap();
+    stage.until_listed(&["pg-1"]).await;
+    let files = "select string_agg(name, ',' order by name) from pg_ls_waldir()";
+    let needed = stage
+        .server("pg-0")
+        .sql("select pg_walfile_name(pg_current_wal_lsn())")
+        .await
+        .unwrap();
+    let needed = needed[0][0].clone().unwrap();
+    until("the primary has removed the segment", async || {
+        let primary = stage.server("pg-0");
+        primary.sql("select pg_switch_wal()").await.unwrap();
+        primary.sql("checkpoint").await.unwrap();
+        !primary.sql(files).await.unwrap()[0][0]
+            .clone()
+            .unwrap()
+            .contains(&needed)
+    })
+    .await;
+    stage.server_mut("pg-2").start().await.unwrap();
+    stage.until_reason("pg-2", "Lagging", &["DeliveryLag"]).await;
+    let both = vec!["pg-1", "pg-2"];
+    history
+        .was(&[
+            both.clone(),
+            vec!["pg-2"],
+            both.clone(),
+            vec!["pg-2"],
+            both,
+            vec!["pg-1"],
+        ])
+        .await;
+}
+
+/// PG-82: behind another standby or not, a standby is judged against the primary.
+pub(crate) async fn a_cascade_is_judged_against_the_primary(stage: &mut Stage) {
+    let services = json!([{ "name": SERVICE, "create": true, "maxStaleness": "2s", "fallback": ["None"] }]);
+    stage.begin(json!({ "services": services })).await;
+    let history = stage.history().await;
+    stage.server("pg-2").follow(stage.server("pg-1")).await.unwrap();
+    let middle = stage.address("pg-1").to_string();
+    until("pg-2 receives from pg-1", async || {
+        let source = stage
+            .server("pg-2")
+            .sql("select sender_host from pg_stat_wal_receiver")
+            .await;
+        source.is_ok_and(|rows| rows.first().is_some_and(|row| row[0].as_deref() == Some(&middle)))
+    })
+    .await;
+    // One that does not apply passes on what it receives: only itself is late.
+    stage.server("pg-1").pause_replay().await.unwrap();
+    stage.until_listed(&["pg-2"]).await;
+    stage.lasts("Degraded").await;
+    stage.server("pg-1").resume_replay().await.unwrap();
+    stage.until_listed(&["pg-1", "pg-2"]).await;
+
+    // One that does not receive makes both late, and to each other they look level.
+    stage.server("pg-1").freeze(Part::Receiver).await.unwrap();
+    stage.until_listed(&[]).await;
+    stage.until_reason("pg-1", "Lagging", &["DeliveryLag"]).await;
+    stage.until_reason("pg-2", "Lagging", &["DeliveryLag"]).await;
+    stage.server("pg-1").resume(Part::Receiver).await.unwrap();
+    stage.until_listed(&["pg-1", "pg-2"]).await;
+    let lists = history.lists();
+    assert_eq!(lists[..3], [vec!["pg-1", "pg-2"], vec!["pg-2"], vec!["pg-1", "pg-2"]]);
+}
+
+async fn set(stage: &Stage, server: &str, setting: &str, value: &str) {
+    let server = stage.server(server);
+    server
+        .sql(&format!("alter system set {setting} = '{value}'"))
+        .await
+        .unwrap();
+    server.sql("select pg_reload_conf()").await.unwrap();
 }

@@ -7,6 +7,8 @@
 mod pods;
 mod secret;
 mod service;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
@@ -130,25 +132,5 @@ fn list<S: AsRef<str>>(words: &[S]) -> String {
         [one] => (*one).into(),
         [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
         [first @ .., _] => format!("{} and {} more", first[..3].join(", "), words.len() - 3),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_read_as_sentences_and_stay_short() {
-        assert_eq!(list::<&str>(&[]), "nothing");
-        assert_eq!(list(&["a"]), "a");
-        assert_eq!(list(&["a", "b"]), "a and b");
-        assert_eq!(list(&["a", "b", "c", "d"]), "a, b, c and d");
-        assert_eq!(list(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
-    }
-
-    #[test]
-    fn each_kind_has_its_own_word() {
-        let words: std::collections::BTreeSet<_> = ProblemKind::ALL.iter().map(|k| k.as_str()).collect();
-        assert_eq!(words.len(), ProblemKind::ALL.len());
     }
 }
