@@ -135,6 +135,7 @@ mod tests {
         }
     }
 
+    /// PG-64: no unit is supplied, and nothing is cut off.
     #[test]
     fn everything_else_is_refused() {
         for text in [

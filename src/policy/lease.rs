@@ -139,6 +139,7 @@ mod tests {
         assert_eq!(Lease::on(&timeline(), lsn(99)), None, "older than everything known");
     }
 
+    /// K-54: at the limit a bound is within it, and not a moment later.
     #[test]
     fn a_bound_reaches_its_limit_without_news() {
         let bound = Bound {
@@ -147,6 +148,7 @@ mod tests {
         };
         assert_eq!(bound.within_until(Duration::from_secs(2)), ms(2700));
         assert_eq!(bound.at(ms(2700)), Duration::from_secs(2));
+        assert!(bound.at(ms(2700) + Duration::from_nanos(1)) > Duration::from_secs(2));
         assert_eq!(bound.within_until(Duration::from_millis(200)), Moment::ORIGIN);
     }
 

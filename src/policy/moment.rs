@@ -72,6 +72,7 @@ mod tests {
         assert_eq!(a.before(Duration::from_secs(1)), Moment::ORIGIN);
     }
 
+    /// PG-66.
     #[test]
     fn sums_saturate() {
         assert_eq!((Moment::from_millis(1) + Duration::MAX).as_nanos(), u64::MAX);

@@ -194,6 +194,7 @@ async fn replicas_that_follow_are_listed_and_quiet_says_nothing() {
     assert_eq!(stage.script.connects("a"), 1, "one connection, kept");
 }
 
+/// PG-57, PG-96: a question that failed is no number, and a failure is no state of replication.
 #[tokio::test(start_paused = true)]
 async fn each_trouble_leaves_in_time_with_its_reason() {
     for (behaviour, most, reason) in [
@@ -295,6 +296,7 @@ async fn what_is_published_is_kept_at_the_start() {
     assert_eq!(view.report.services[0].number, 0, "nothing was decided anew");
 }
 
+/// PG-74: a figure lives as long as what it is about.
 #[tokio::test(start_paused = true)]
 async fn figures_can_be_scraped_and_forgotten() {
     let stage = Stage::set(&[]).await;

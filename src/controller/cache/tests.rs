@@ -94,7 +94,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
     assert!(timeout(Duration::from_secs(20), waited).await.is_ok(), "{what}");
 }
 
-/// K-72: whatever the watch says of its version, what is listed is known, and lists do not become a storm.
+/// K-71, K-72: whatever the watch says of its version, what is listed is known, and lists do not become a storm.
 #[tokio::test]
 async fn a_version_that_is_always_too_old_costs_lists_at_growing_pauses() {
     for watches in [Watches::TellGone, Watches::RefuseGone] {

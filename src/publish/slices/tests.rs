@@ -67,6 +67,7 @@ fn applied(plan: &SlicePlan, existing: &[EndpointSlice]) -> Vec<EndpointSlice> {
     after
 }
 
+/// K-39, K-47: its Service's label, all three conditions, and the pod with its uid.
 #[test]
 fn a_slice_says_everything_its_consumers_need() {
     let Built { slices, refused } = build(&owner(), &list(&[Family::V4], vec![listed("pg-1", &["10.0.0.1"])]));
