@@ -6,7 +6,7 @@ use crate::policy::report::{MemberReport, SeatReport, ServiceReport};
 use crate::policy::sighting::Role;
 use crate::policy::state::MemberState;
 use crate::pool::View;
-use crate::telemetry::words::{seconds, why, why_unresolved};
+use crate::telemetry::words::{at_least, at_most, seconds, why, why_unresolved};
 
 /// The pool's members as its first service sees them, a line each, under a line about the service.
 pub(super) fn table(view: &View) -> String {
@@ -80,7 +80,7 @@ fn staleness(member: &MemberReport) -> String {
         (_, None) => "nothing proven".into(),
         (_, Some(upper)) => {
             let lower = member.lower.unwrap_or(Duration::ZERO);
-            format!("{:.2} .. {}", lower.as_secs_f64(), seconds(upper))
+            format!("{} .. {}", at_least(lower).trim_end_matches(" s"), at_most(upper))
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::policy::sighting::{ProbeFailure, Replay, Role};
 use crate::policy::state::Phase;
 use crate::pool::View;
 use crate::telemetry::events::PoolKey;
-use crate::telemetry::words::{why, why_unresolved};
+use crate::telemetry::words::{down_to, up_to, why, why_unresolved};
 
 /// Every pool.
 #[derive(Debug, Serialize)]
@@ -169,8 +169,8 @@ fn member(view: &View, member: &MemberReport) -> Member {
         failure_message: contact.and_then(|c| c.failure.as_ref()).map(ToString::to_string),
         answered_seconds_ago: member.answered.map(|at| ago(view.report.at, at)),
         staleness_seconds: member.upper.map(|upper| Interval {
-            lower: member.lower.map(seconds),
-            upper: seconds(upper),
+            lower: member.lower.map(|lower| seconds(down_to(lower, STEP))),
+            upper: seconds(up_to(upper, STEP)),
         }),
         position: member.position.as_ref().map(ToString::to_string),
         behind_bytes: member.behind_bytes,
@@ -216,7 +216,10 @@ fn ago(now: Moment, then: Moment) -> f64 {
     seconds(now.since(then))
 }
 
-/// To the millisecond: more would be noise.
+/// The step of what is shown of a bound: more would be noise, and less than its truth is not shown.
+const STEP: Duration = Duration::from_millis(1);
+
+/// To the millisecond.
 fn seconds(span: Duration) -> f64 {
     (span.as_secs_f64() * 1000.0).round() / 1000.0
 }

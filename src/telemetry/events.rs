@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::{info, trace, warn};
 
 use super::metrics::Metrics;
-use super::words::{names, seconds, why, why_unresolved};
+use super::words::{at_most, names, seconds, why, why_unresolved};
 use crate::policy::member::MemberName;
 use crate::policy::primary::Primary;
 use crate::policy::reason::Reason;
@@ -186,7 +186,7 @@ fn describe_member(
 ) -> Option<Notice> {
     let limit = seconds(figures.limit);
     let proven = figures.bound.map_or("nothing is proven of it".to_string(), |b| {
-        format!("its staleness is proven to be at most {}", seconds(b))
+        format!("its staleness is proven to be at most {}", at_most(b))
     });
     let (weight, event, action, note) = match (from, to) {
         (_, MemberState::Serving) if from != to => (

@@ -64,6 +64,34 @@ pub fn seconds(span: Duration) -> String {
     }
 }
 
+/// An upper bound for people: never shown shorter than it is, since it is a promise.
+pub fn at_most(span: Duration) -> String {
+    let step = if span < Duration::from_secs(10) { 10 } else { 1000 };
+    seconds(up_to(span, Duration::from_millis(step)))
+}
+
+/// A lower bound for people: never shown longer than it is.
+pub fn at_least(span: Duration) -> String {
+    let step = if span < Duration::from_secs(10) { 10 } else { 1000 };
+    seconds(down_to(span, Duration::from_millis(step)))
+}
+
+/// The smallest multiple of `step` that is not below `span`.
+pub fn up_to(span: Duration, step: Duration) -> Duration {
+    let below = down_to(span, step);
+    if below == span {
+        span
+    } else {
+        below.saturating_add(step)
+    }
+}
+
+/// The largest multiple of `step` that is not above `span`.
+pub fn down_to(span: Duration, step: Duration) -> Duration {
+    let beyond = span.as_nanos().checked_rem(step.as_nanos()).unwrap_or(0);
+    span.saturating_sub(Duration::from_nanos(u64::try_from(beyond).unwrap_or(u64::MAX)))
+}
+
 pub(super) fn names(names: &[MemberName]) -> String {
     if names.is_empty() {
         "nobody".into()
@@ -74,4 +102,41 @@ pub(super) fn names(names: &[MemberName]) -> String {
 
 pub(super) fn names_of(names: &[MemberName]) -> String {
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_bound_is_shown_on_its_own_side() {
+        let span = Duration::from_nanos;
+        for (nanos, most, least) in [
+            (0, "0.00 s", "0.00 s"),
+            (1, "0.01 s", "0.00 s"),
+            (2_000_000_000, "2.00 s", "2.00 s"),
+            (2_000_000_001, "2.01 s", "2.00 s"),
+            (9_999_000_000, "10 s", "9.99 s"),
+            (10_000_000_001, "11 s", "10 s"),
+        ] {
+            assert_eq!(
+                (at_most(span(nanos)).as_str(), at_least(span(nanos)).as_str()),
+                (most, least),
+                "{nanos}"
+            );
+        }
+        assert_eq!(at_least(Duration::MAX), seconds(Duration::from_secs(u64::MAX)));
+        assert!(!at_most(Duration::MAX).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn steps_enclose_what_they_round(nanos in 0_u64.., step in 1_u64..10_000_000_000) {
+            let (span, step) = (Duration::from_nanos(nanos), Duration::from_nanos(step));
+            let (down, up) = (down_to(span, step), up_to(span, step));
+            prop_assert!(down <= span && span <= up && up.saturating_sub(down) <= step);
+        }
+    }
 }
