@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 pub use maker::Maker;
 
-use super::process::{children, command, give, signal};
+use super::process::{children, command, give, runs, signal};
 
 /// The superuser of every server made here.
 pub const SUPERUSER: &str = "postgres";
@@ -169,11 +169,22 @@ impl Server {
 
     /// Ends it as a crash of its host would.
     pub async fn kill(&mut self) -> anyhow::Result<()> {
-        // Its children notice within moments that it is gone; those that are stopped never would.
-        for child in children(self.pid()?, "")? {
-            drop(signal("KILL", child).await);
+        // A postmaster that sees a child die starts others; one that is stopped sees nothing.
+        let postmaster = self.pid()?;
+        signal("STOP", postmaster).await?;
+        let children = children(postmaster, "")?;
+        for child in &children {
+            drop(signal("KILL", *child).await);
         }
-        self.end("KILL").await
+        self.end("KILL").await?;
+        // Until the last has let go of its memory, the server cannot be started again.
+        let gone = async {
+            while children.iter().any(|child| runs(*child)) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let gone = timeout(ENDED_WITHIN, gone).await;
+        gone.with_context(|| format!("a part of server {} does not end", self.name()))
     }
 
     /// Stops the process that applies, the one that receives, or the one that accepts connections and all others; [`Self::resume`]

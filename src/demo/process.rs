@@ -57,6 +57,15 @@ pub(super) async fn signal(signal: &str, pid: u32) -> anyhow::Result<()> {
     run(&mut kill, &format!("kill -{signal} {pid}")).await
 }
 
+/// Whether `pid` runs: neither is it gone nor does it only wait for its parent to notice.
+pub(super) fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.trim_start().chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
 /// The children of `pid` whose command line contains `title`.
 pub(super) fn children(pid: u32, title: &str) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();

@@ -182,6 +182,14 @@ impl Stage {
         self.networks.insert(name.into(), network);
     }
 
+    /// Gives a server's setting this value from now on.
+    pub(crate) async fn set_up(&self, server: &str, setting: &str, value: &str) {
+        let server = self.server(server);
+        let set = format!("alter system set {setting} = '{value}'");
+        server.sql(&set).await.unwrap();
+        server.sql("select pg_reload_conf()").await.unwrap();
+    }
+
     pub(crate) fn server(&self, name: &str) -> &Server {
         &self.servers[name]
     }

@@ -101,16 +101,16 @@ pub(crate) async fn standbys_that_refuse_us_alone_stay_and_a_dead_one_leaves(sta
 pub(crate) async fn a_standby_that_is_late_on_purpose_or_has_no_source_stays_out(stage: &mut Stage) {
     stage.begin(json!({})).await;
     let history = stage.history().await;
-    set(stage, "pg-1", "recovery_min_apply_delay", "5s").await;
+    stage.set_up("pg-1", "recovery_min_apply_delay", "5s").await;
     stage.leaves_in_time("pg-1").await;
     stage.until_reason("pg-1", "Lagging", &["ApplyLag"]).await;
     stage.lasts("Degraded").await;
-    set(stage, "pg-1", "recovery_min_apply_delay", "0").await;
+    stage.set_up("pg-1", "recovery_min_apply_delay", "0").await;
     stage.until_listed(&["pg-1", "pg-2"]).await;
 
     // Its source refuses it, and what it asks its archive for is never there.
-    set(stage, "pg-1", "restore_command", "exit 1").await;
-    set(stage, "pg-1", "primary_conninfo", "host=127.0.0.1 port=1").await;
+    stage.set_up("pg-1", "restore_command", "exit 1").await;
+    stage.set_up("pg-1", "primary_conninfo", "host=127.0.0.1 port=1").await;
     stage.leaves_in_time("pg-1").await;
     stage.until_reason("pg-1", "Lagging", &["DeliveryLag"]).await;
     stage.lasts("Degraded").await;
@@ -188,13 +188,4 @@ pub(crate) async fn a_cascade_is_judged_against_the_primary(stage: &mut Stage) {
     stage.until_listed(&["pg-1", "pg-2"]).await;
     let lists = history.lists();
     assert_eq!(lists[..3], [vec!["pg-1", "pg-2"], vec!["pg-2"], vec!["pg-1", "pg-2"]]);
-}
-
-async fn set(stage: &Stage, server: &str, setting: &str, value: &str) {
-    let server = stage.server(server);
-    server
-        .sql(&format!("alter system set {setting} = '{value}'"))
-        .await
-        .unwrap();
-    server.sql("select pg_reload_conf()").await.unwrap();
 }
