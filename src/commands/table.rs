@@ -80,7 +80,7 @@ fn staleness(member: &MemberReport) -> String {
         (_, None) => "nothing proven".into(),
         (_, Some(upper)) => {
             let lower = member.lower.unwrap_or(Duration::ZERO);
-            format!("{} .. {}", at_least(lower).trim_end_matches(" s"), at_most(upper))
+            format!("{} .. {}", at_least(lower), at_most(upper))
         }
     }
 }

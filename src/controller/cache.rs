@@ -2,16 +2,16 @@
 //!
 //! Each watch is a stream of its own with its own pauses after errors, so that one that fails takes no other with it. The
 //! server ends a watch after [`WATCH_FOR`], so that a connection that died without a word is noticed by then; a version
-//! that is too old is answered by listing anew. Everything is listed anew each [`LIST_EVERY`] too,
-//! so that an event that was lost on its way is made up for.
+//! that is too old is answered by listing anew. Everything is listed anew each [`LIST_EVERY`] too, so that an event that was
+//! lost on its way is made up for.
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-
-#[cfg(test)]
-mod tests;
 
 use futures::{Stream, StreamExt};
 use kube::runtime::WatchStreamExt;

@@ -286,7 +286,7 @@ fn remedy(s: &Situation, failure: ProbeFailure) -> String {
             "see that network policies let this process reach it, and that it runs".into()
         }
         ProbeFailure::Interrupted => {
-            "it is asked again; if this lasts, see what the standby's applier waits for".into()
+            "the standby ends what its applier runs into: see the long queries and locks that its log names, or raise max_standby_streaming_delay".into()
         }
         ProbeFailure::ConnectionLost | ProbeFailure::Protocol | ProbeFailure::QueryFailed => {
             "see the server's log".into()

@@ -66,14 +66,17 @@ pub fn seconds(span: Duration) -> String {
 
 /// An upper bound for people: never shown shorter than it is, since it is a promise.
 pub fn at_most(span: Duration) -> String {
-    let step = if span < Duration::from_secs(10) { 10 } else { 1000 };
-    seconds(up_to(span, Duration::from_millis(step)))
+    seconds(up_to(span, shown_step(span)))
 }
 
 /// A lower bound for people: never shown longer than it is.
 pub fn at_least(span: Duration) -> String {
-    let step = if span < Duration::from_secs(10) { 10 } else { 1000 };
-    seconds(down_to(span, Duration::from_millis(step)))
+    seconds(down_to(span, shown_step(span)))
+}
+
+/// The last digit that [`seconds`] shows.
+fn shown_step(span: Duration) -> Duration {
+    Duration::from_millis(if span < Duration::from_secs(10) { 10 } else { 1000 })
 }
 
 /// The smallest multiple of `step` that is not below `span`.

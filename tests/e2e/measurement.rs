@@ -6,7 +6,6 @@ use serde_json::json;
 use tokio_postgres::Client;
 
 use crate::stage::Stage;
-use crate::support::wait::until;
 
 /// For how long a workload is kept up.
 const WHILE: Duration = Duration::from_secs(8);
@@ -16,7 +15,7 @@ pub(crate) async fn an_idle_minute_costs_no_write_and_evicts_nobody(stage: &mut 
     stage.begin(json!({})).await;
     let history = stage.history().await;
     let quiet = async |stage: &Stage, span: Duration| {
-        let before = settled(stage).await;
+        let before = stage.settled().await;
         tokio::time::sleep(span).await;
         let after = stage.writes();
         assert_eq!(after.len(), before, "{:?}", &after[before..]);
@@ -27,18 +26,6 @@ pub(crate) async fn an_idle_minute_costs_no_write_and_evicts_nobody(stage: &mut 
     stage.stop_load();
     quiet(stage, Duration::from_secs(60)).await;
     assert_eq!(history.lists().len(), 1, "{:?}", history.lists());
-}
-
-/// The number of writes, once what is under way is done.
-async fn settled(stage: &Stage) -> usize {
-    let mut writes = stage.writes().len();
-    until("no write follows the last one for three seconds", async || {
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        let now = stage.writes().len();
-        std::mem::replace(&mut writes, now) == now
-    })
-    .await;
-    writes
 }
 
 /// PG-31, PG-72: nor does what it writes, or leaves unwritten.

@@ -183,7 +183,7 @@ impl Stage {
     }
 
     /// Gives a server's setting this value from now on.
-    pub(crate) async fn set_up(&self, server: &str, setting: &str, value: &str) {
+    pub(crate) async fn alter(&self, server: &str, setting: &str, value: &str) {
         let server = self.server(server);
         let set = format!("alter system set {setting} = '{value}'");
         server.sql(&set).await.unwrap();

@@ -101,16 +101,16 @@ pub(crate) async fn standbys_that_refuse_us_alone_stay_and_a_dead_one_leaves(sta
 pub(crate) async fn a_standby_that_is_late_on_purpose_or_has_no_source_stays_out(stage: &mut Stage) {
     stage.begin(json!({})).await;
     let history = stage.history().await;
-    stage.set_up("pg-1", "recovery_min_apply_delay", "5s").await;
+    stage.alter("pg-1", "recovery_min_apply_delay", "5s").await;
     stage.leaves_in_time("pg-1").await;
     stage.until_reason("pg-1", "Lagging", &["ApplyLag"]).await;
     stage.lasts("Degraded").await;
-    stage.set_up("pg-1", "recovery_min_apply_delay", "0").await;
+    stage.alter("pg-1", "recovery_min_apply_delay", "0").await;
     stage.until_listed(&["pg-1", "pg-2"]).await;
 
     // Its source refuses it, and what it asks its archive for is never there.
-    stage.set_up("pg-1", "restore_command", "exit 1").await;
-    stage.set_up("pg-1", "primary_conninfo", "host=127.0.0.1 port=1").await;
+    stage.alter("pg-1", "restore_command", "exit 1").await;
+    stage.alter("pg-1", "primary_conninfo", "host=127.0.0.1 port=1").await;
     stage.leaves_in_time("pg-1").await;
     stage.until_reason("pg-1", "Lagging", &["DeliveryLag"]).await;
     stage.lasts("Degraded").await;

@@ -1,6 +1,7 @@
 //! Eyes on a stage: what is published, what status and Events say, and waiting for it.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event;
@@ -203,6 +204,18 @@ impl Stage {
         let all = self.cluster.writes().into_iter();
         all.filter(|w| users.contains(&w.user.as_str()) && w.resource != "leases")
             .collect()
+    }
+
+    /// The number of such writes, once what is under way is done.
+    pub(crate) async fn settled(&self) -> usize {
+        let mut writes = self.writes().len();
+        until("no write follows the last one for three seconds", async || {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            let now = self.writes().len();
+            std::mem::replace(&mut writes, now) == now
+        })
+        .await;
+        writes
     }
 
     /// What somebody would look at when the row failed.

@@ -30,7 +30,6 @@ enum Watches {
 #[derive(Debug)]
 struct Server {
     names: Vec<&'static str>,
-    version: u32,
     watches: Watches,
     lists: Vec<Instant>,
 }
@@ -61,15 +60,13 @@ async fn services(State(server): State<Shared>, RawQuery(query): RawQuery) -> Re
         .iter()
         .map(|name| json!({ "metadata": { "name": name, "namespace": "shop", "resourceVersion": "1" } }))
         .collect();
-    let version = server.version.to_string();
-    Json(json!({ "kind": "ServiceList", "apiVersion": "v1", "metadata": { "resourceVersion": version }, "items": items }))
+    Json(json!({ "kind": "ServiceList", "apiVersion": "v1", "metadata": { "resourceVersion": "1" }, "items": items }))
         .into_response()
 }
 
 async fn watching(watches: Watches, every: Duration) -> (Shared, Cache<Service>) {
     let server = Arc::new(Mutex::new(Server {
         names: vec!["a"],
-        version: 1,
         watches,
         lists: Vec::new(),
     }));

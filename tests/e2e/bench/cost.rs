@@ -9,6 +9,7 @@ use tokio::process::Command;
 use tokio::time::sleep;
 
 use crate::stage::{ROLE, Stage};
+use crate::support::wait::until;
 
 /// How long a quiet pool is watched.
 const QUIET: Duration = Duration::from_secs(60);
@@ -18,7 +19,7 @@ const PROBING: Duration = Duration::from_secs(60);
 /// Memory and API writes of a controller whose pool is quiet.
 pub(crate) async fn idle(stage: &mut Stage) {
     stage.stop_load();
-    sleep(Duration::from_secs(5)).await;
+    stage.settled().await;
     let user = stage.controllers[0].user.clone();
     let count = |stage: &Stage, lease: bool| {
         let writes = stage.cluster.writes();
@@ -64,7 +65,13 @@ pub(crate) async fn probes(stage: &mut Stage) {
         .kill_on_drop(true);
     let mut ours = ours.spawn().unwrap();
     let mut theirs = bare_client(stage).await.spawn().unwrap();
-    sleep(Duration::from_secs(5)).await;
+    for server in stage.servers.values() {
+        until("both are connected", async || {
+            let connected = format!("select count(*) from pg_stat_activity where usename = '{}'", ROLE.0);
+            server.sql(&connected).await.unwrap()[0][0].as_deref() == Some("2")
+        })
+        .await;
+    }
     let pids = [ours.id().unwrap(), theirs.id().unwrap()];
     let before = pids.map(cpu);
     sleep(PROBING).await;
@@ -76,7 +83,8 @@ pub(crate) async fn probes(stage: &mut Stage) {
     theirs.kill().await.unwrap();
     // Three members, ten questions a second each.
     let asked = u32::try_from(PROBING.as_secs() * 30).unwrap();
-    let each = [0, 1].map(|n| after[n].checked_sub(before[n]).unwrap() / asked);
+    let each = [0, 1].map(|n| after[n].0.checked_sub(before[n].0).unwrap() / asked);
+    let turns = [0, 1].map(|n| f64::from(after[n].1 - before[n].1) / f64::from(asked));
     let ratio = each[0].as_secs_f64() / each[1].as_secs_f64();
     println!("| CPU per question, whole process | {asked} | {:?} | |", each[0]);
     println!(
@@ -84,6 +92,11 @@ pub(crate) async fn probes(stage: &mut Stage) {
         each[1]
     );
     println!("| ratio | | {ratio:.2} | |");
+    println!("| turns on a core per question, ours | {asked} | {:.2} | |", turns[0]);
+    println!(
+        "| turns on a core per question, the C client's | {asked} | {:.2} | |",
+        turns[1]
+    );
 }
 
 /// A C program on libpq that asks each server its question every 100 ms, and does nothing with the answers.
@@ -137,12 +150,13 @@ fn library(programs: &Path) -> PathBuf {
     libraries.find(|path| named(path)).expect("libpq is on this machine")
 }
 
-/// Time that all threads of a process were on a core.
-fn cpu(pid: u32) -> Duration {
+/// How long all threads of a process were on a core, and how often they were given one.
+fn cpu(pid: u32) -> (Duration, u32) {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let nanos = tasks.map(|task| {
+    let each = tasks.map(|task| {
         let text = std::fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap();
-        text.split(' ').next().unwrap().parse::<u64>().unwrap()
+        let numbers: Vec<u64> = text.split_whitespace().map(|n| n.parse().unwrap()).collect();
+        (Duration::from_nanos(numbers[0]), u32::try_from(numbers[2]).unwrap())
     });
-    Duration::from_nanos(nanos.sum())
+    each.fold((Duration::ZERO, 0), |all, one| (all.0 + one.0, all.1 + one.1))
 }
